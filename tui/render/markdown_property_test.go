@@ -322,8 +322,9 @@ func TestUnclosedElements(t *testing.T) {
 }
 
 func TestDiff(t *testing.T) {
-	old := "package x\n\nfunc a() {\n\treturn 1\n}\n\n// b\n// c\n// c\n// c\n// d\n// e\nfunc b() {}\n"
-	edited := "package x\n\nfunc a() {\n\treturn 2 // two\n}\n\n// b\n// c\n// c\n// c\n// d\n// e\nfunc b() {}\nfunc c() {}\n"
+	same := "}\n\n// b\n// c\n// c\n// c\n// d\n// e\nfunc b() {}\n"
+	old := "package x\n\nfunc a() {\n\treturn 1\n" + same
+	edited := "package x\n\nfunc a() {\n\treturn 2 // two\n" + same + "func c() {}\n"
 	tuitest.File(t, "diff", dump(Diff(old, edited, "go", MarkdownOptions{Width: 24}))+
 		dump(Diff("", "a\nb\n", "", MarkdownOptions{Width: 24}))+dump(Diff("a\nb", "", "", MarkdownOptions{Width: 24}))+
 		dump(Diff("a\nb\n", "a\nb\n", "", MarkdownOptions{Width: 24})))
