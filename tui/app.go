@@ -11,7 +11,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -186,9 +185,6 @@ func (d *app) refresh(events []contract.Event) {
 	}
 	d.screen().renew()
 	d.prompt.relabel()
-	if g := d.dialogs.open; g != nil && g.ways != nil && !slices.Equal(g.ways, d.recovery.problem().Options) {
-		d.dialogs.open = nil // it is over, or another one
-	}
 	d.permissions.askNext()
 	d.shell.renew()
 	d.ring()

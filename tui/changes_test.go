@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
@@ -103,13 +104,25 @@ func TestChangeIsCommented(t *testing.T) {
 		s.Press("/")
 		s.Type("orch-2 binary\n")
 		s.ExpectNot("header.go")
-		s.Press("Ctrl+U", "Esc", "s", "s", "s", "g")
+		s.Press("Ctrl+U", "Esc", "s")
+		s.Expect("Sorted by mark.")
+		s.Press("s", "s", "g")
 		s.Expect("Sorted by lines.", "header.md")
 		s.Press("Down", "Down", "Enter")
 		s.Expect("Threads int")
 		s.Press("c")
 		s.Type("why?\n")
 		s.expectTook(contract.Say{To: "orch-2", Text: "header.go:5: why?"})
+		s.present(func(st *supervisor.State) {
+			gone := *st.Agents[2]
+			gone.Status = supervisor.AgentEnded
+			st.Agents = []*supervisor.Agent{st.Agents[0], st.Agents[1], &gone}
+		})
+		s.Press("F5", "Down", "Enter")
+		s.Expect("Threads int")
+		s.Press("c") // to the one that can read it
+		s.Type("and now?\n")
+		s.expectTook(contract.Say{To: "orch-1", Text: "header.go:5: and now?"})
 	})
 }
 
@@ -173,6 +186,7 @@ func TestLandOnTheScreen(t *testing.T) {
 		s.Press("y")
 		s.Expect("main is now 0123abcd")
 		s.host.barred = errors.New("uncommitted changes would be overwritten in \"a.go\"")
+		s.Advance(time.Second)
 		s.Press("y", "M", "y")
 		s.Expect("uncommitted changes would be overwritten", "Not landed")
 	})
@@ -186,6 +200,15 @@ func TestChangesByCommand(t *testing.T) {
 		s.Type("/changes header.go\n")
 		s.Expect("Threads int")
 		s.Press("Esc", "Esc")
+		s.Type("/changes warp.go\n") // it was renamed
+		s.Expect("No line differs")
+		s.Press("Esc", "Esc")
+		s.host.unreadable = errors.New("the run has no snapshot")
+		s.Type("/changes header.go\n")
+		s.Expect("the run has no snapshot")
+		s.ExpectNot("has not changed")
+		s.host.unreadable = nil
+		s.Press("Esc")
 		s.Type("/revert header.go -1,2 +1,3\n")
 		s.Press("y")
 		want := contract.Revert{Path: "header.go", Seen: "0f0f", Hunk: "-1,2 +1,3"}

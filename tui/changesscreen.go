@@ -39,9 +39,6 @@ type comparison struct {
 	instead string // the text for a change without lines to compare; empty: there are lines
 }
 
-// around is how many unchanged lines are shown around each change.
-const around = 3
-
 func newChangesScreen(d *app) *changesScreen {
 	c := &changesScreen{listScreen: newListScreen(d, keys.Changes, "CHANGES", view.ListColumn{Most: 1},
 		view.ListColumn{Head: "FILE", Wide: true, Tail: true}, view.ListColumn{Head: "LINES", Right: true, Falls: true},
@@ -103,7 +100,9 @@ func (c *changesScreen) renew() {
 				c.Empty = sanitize.Line(err.Error(), 400)
 			}
 			c.renew()
-			c.openWanted()
+			if err == nil {
+				c.openWanted()
+			}
 		})
 }
 
@@ -114,7 +113,7 @@ func (c *changesScreen) show(s *supervisor.State) {
 	}
 	rows := make([]view.ListRow, 0, len(c.list))
 	for _, f := range c.list {
-		rows = append(rows, changeRow(f, authors(s, f), c.d.look, c.d.now()))
+		rows = append(rows, c.row(f, authors(s, f)))
 	}
 	c.Set(rows)
 	c.Note = append(render.Of(render.Dim, words.Count(len(c.list), "file")+"  "), changedLines(sum(c.list))...)
@@ -141,29 +140,31 @@ var changeMarks = map[string]render.Span{
 	"retyped": {Text: "T", Role: render.Warn},
 }
 
-func changeRow(f ChangedFile, by input.ChangeFile, look *render.Look, now time.Time) view.ListRow {
+func (c *changesScreen) row(f ChangedFile, by input.ChangeFile) view.ListRow {
 	path := sanitize.Line(f.Path, 0)
 	if f.Old != "" {
-		path = sanitize.Line(f.Old, 0) + " " + look.Glyphs.Arrow + " " + path
+		path = sanitize.Line(f.Old, 0) + " " + c.d.look.Glyphs.Arrow + " " + path
 	}
 	lines := render.Of(render.Dim, "binary")
 	if !f.Binary {
 		lines = changedLines(f)
 	}
 	var agents render.Line
-	for _, id := range by.Known() {
-		agents = agents.Append(render.Speaker(id), id+" ")
+	add := func(ids []string, sure string) {
+		for _, id := range ids {
+			agents = agents.Append(render.Speaker(id), view.ShortName(c.d.session.name(id))+sure+"  ")
+		}
 	}
-	for _, id := range by.Maybe() {
-		agents = agents.Append(render.Speaker(id), id+"? ")
-	}
+	add(by.Known(), "")
+	add(by.Maybe(), "?")
 	if len(by.Reported) > 1 {
 		agents = agents.Append(render.Warn, "overlap")
 	}
 	return view.ListRow{
-		Key: path, Value: f, Find: path + "\n" + f.Status + "\n" + agents.Text(),
+		Key: f.Path, Value: f,
+		Find: strings.Join(slices.Concat([]string{path, f.Status, agents.Text()}, by.Known(), by.Maybe()), "\n"),
 		Cells: []render.Line{{changeMarks[f.Status]}, render.Of(render.Strong, path), lines, agents,
-			render.Of(render.Dim, view.Age(by.At, now))},
+			render.Of(render.Dim, view.Age(by.At, c.d.now()))},
 		Sort: []string{f.Status, path, fmt.Sprintf("%012d", f.Added+f.Deleted), agents.Text(),
 			by.At.UTC().Format(time.RFC3339)},
 	}
@@ -217,7 +218,7 @@ func (c *comparison) look(d *app, f ChangedFile, changed func()) {
 		is = was
 		is.found, err = d.f.options.Host.Versions(ctx, run, f.Path, f.Old)
 		is.differs = *render.Compare(render.CleanLines(is.found.Before, sanitize.Text),
-			render.CleanLines(is.found.After, sanitize.Text), view.EventLanguage(f.Path), around)
+			render.CleanLines(is.found.After, sanitize.Text), view.EventLanguage(f.Path))
 		switch is.instead = ""; {
 		case err != nil:
 			is.instead = sanitize.Text(err.Error())
@@ -255,11 +256,13 @@ func (c *changesScreen) about(f ChangedFile, line int, quoted string) {
 	c.d.base(c.d.runScreen)
 	c.d.prompt.to = ""
 	if s := c.d.session.state; s != nil {
-		if by := authors(s, f).Known(); len(by) > 0 {
-			c.d.prompt.to = by[len(by)-1]
+		for _, id := range authors(s, f).Known() { // the last one that can still read it
+			if a := view.AgentOf(s, id); a != nil && a.Alive() {
+				c.d.prompt.to = id
+			}
 		}
 	}
-	c.d.prompt.input.SetText(text)
+	c.d.prompt.input.Begin(text)
 	c.d.prompt.write()
 }
 
@@ -354,7 +357,7 @@ func (s *diffScreen) act(a keys.Action) bool {
 		if a == keys.PrevChoice {
 			by = -1
 		}
-		s.list.Step(by)
+		s.list.Down(by)
 		if f, ok := chosen[ChangedFile](s.list.List); ok && f != s.file {
 			s.show(f)
 		}

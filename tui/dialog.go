@@ -18,11 +18,10 @@ import (
 // dialog is a question to the person, over everything else.
 type dialog struct {
 	ask     *view.Ask
-	own     bool     // it was opened by an event, not by a key
-	typed   rune     // the letter that opened it, which may be the first of a word
-	depth   int      // how many screens there were when it was opened
-	ways    []string // the options of a dialog on ways out
-	twice   bool     // pressing the key that opened it again means yes
+	own     bool // it was opened by an event, not by a key
+	typed   rune // the letter that opened it, which may be the first of a word
+	depth   int  // how many screens there were when it was opened
+	twice   bool // pressing the key that opened it again means yes
 	answer  func(value string)
 	close   func()
 	first   bool   // it says what prevents the start of a run
@@ -137,13 +136,20 @@ func (ds *dialogs) show(data view.AskData, answer func(string)) *dialog {
 	return g
 }
 
+// arrive shows a dialog that no key has asked for: for a moment keys are meant for something else.
+func (ds *dialogs) arrive(data view.AskData, answer func(string)) *dialog {
+	g := ds.show(data, answer)
+	g.ask.Arm(now())
+	return g
+}
+
 func wrapped(text string) func(width int) []render.Line {
 	return func(width int) []render.Line { return render.WrapText(render.Base, text, width) }
 }
 
 // showText shows a text that has to be read; it stays until the person closes it.
 func (ds *dialogs) showText(title, text string) {
-	ds.show(view.AskData{
+	ds.arrive(view.AskData{
 		Title: title, Tone: render.Alert, Body: wrapped(sanitize.Text(text)),
 		Choices: []view.PageChoice{{Value: yes, Key: 'y', Label: "So be it"}},
 	}, func(string) {})
@@ -181,7 +187,7 @@ func (ds *dialogs) askLeave() {
 		ds.d.flash("In haste, then.")
 		return
 	}
-	if !ds.d.session.runs() || ds.d.playback() != nil {
+	if !ds.d.session.runs() && !ds.d.session.begun.starting || ds.d.playback() != nil {
 		ds.d.f.Leave()
 		return
 	}
@@ -322,7 +328,7 @@ func (ds *dialogs) askFirst(l *lack) {
 	if l == &loggedOut {
 		choices = append([]view.PageChoice{{Value: "login", Key: 'l', Label: "Log in, here"}}, choices...)
 	}
-	g := ds.show(view.AskData{Title: l.title, Tone: render.Alert, Choices: choices,
+	g := ds.arrive(view.AskData{Title: l.title, Tone: render.Alert, Choices: choices,
 		Body: func(width int) []render.Line { return ds.firstLines(l, width) }}, ds.answerFirst)
 	g.first = true
 	g.dismiss = ds.d.f.Leave
@@ -441,7 +447,7 @@ func (ds *dialogs) showTrust() {
 	}
 	items := f.Trust.Items
 	// No single key trusts: a task may begin with any letter.
-	g := ds.show(view.AskData{
+	g := ds.arrive(view.AskData{
 		Title: "Trust this workspace?", Tone: render.Alert,
 		Head: []render.Line{render.Of(render.Base, head), render.Of(render.Dim, sanitize.Line(f.CWD, 200))},
 		Body: func(width int) []render.Line { return trustLines(items, width) },
@@ -453,7 +459,6 @@ func (ds *dialogs) showTrust() {
 		Note: "Any change is asked about again.",
 	}, ds.answerTrust)
 	g.own = true
-	g.ask.Arm(now())
 }
 
 func (ds *dialogs) answerTrust(value string) {

@@ -66,11 +66,11 @@ type Frontend struct {
 	indexing sync.WaitGroup      // until all events of earlier processes can be read
 	logs     []*journal.EventLog // that a screen may still read
 
-	resumed resumed // it belongs to the worker that begins a run
+	// read are the runs whose past is in the store, by their ids or prefixes of them, and how far their logs were read.
+	// It belongs to the one worker that begins a run.
+	read map[string]journal.LogPosition
 
-	// recalled are the runs whose past is in the store, by their ids or prefixes of them; it belongs to the
-	// one worker that begins a run.
-	recalled []string
+	detached bool // the run is left running; owned by tview's loop
 
 	mu        sync.Mutex // guards the following fields
 	posts     []func()   // run by tview's loop before the next paint
@@ -101,7 +101,7 @@ type queuedCommand struct {
 func New(o Options) (*Frontend, error) {
 	f := &Frontend{
 		options: o, app: tview.NewApplication(), box: newMailbox(),
-		commands: make(chan queuedCommand, 64), quit: make(chan struct{}),
+		commands: make(chan queuedCommand, 64), quit: make(chan struct{}), read: map[string]journal.LogPosition{},
 	}
 	if o.Screen != nil {
 		f.screen = render.WrapScreen(o.Screen)
@@ -178,6 +178,9 @@ func (f *Frontend) Run(ctx context.Context) error {
 		}
 	}
 	f.workers.Wait()
+	if f.detached && f.run != nil {
+		f.run.Leave()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.broken != nil {
@@ -376,7 +379,7 @@ func (f *Frontend) deliver(ctx context.Context) {
 				f.post(func() {
 					f.root.flash("The run is over.")
 					if say, ok := o.cmd.Body.(contract.Say); ok && f.root.prompt.input.Empty() {
-						f.root.prompt.input.SetText(say.Text)
+						f.root.prompt.input.SetText(literal(say.Text))
 						f.root.prompt.write()
 					}
 				})
@@ -413,7 +416,7 @@ func (f *Frontend) unsent() string {
 // sentSoon is how long a command may take before the screen says that it was not taken yet.
 const sentSoon = time.Second
 
-// follow makes a run the current one; nil: there is none.
+// follow makes a run the current one.
 func (f *Frontend) follow(r Run) {
 	f.mu.Lock()
 	f.run = r

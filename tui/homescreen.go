@@ -9,6 +9,7 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
@@ -39,7 +40,7 @@ func (o *homeScreen) mouse() mouseHandler {
 
 func (o *homeScreen) renew() {
 	f := o.d.session.found
-	data := view.HomeData{Now: now(), Threads: len(f.Runs), Hint: "F4",
+	data := view.HomeData{Now: now(), Threads: len(f.Runs),
 		Warnings: o.d.session.dangers()}
 	if len(f.Runs) > 0 {
 		data.Newest, data.NewestAt = sanitize.Line(f.Runs[0].Title, 300), f.Runs[0].LastActive
@@ -86,7 +87,7 @@ func findings(f Findings) []view.PageFinding {
 	add("workspace", f.CWD, render.Base)
 	switch f.Permissions {
 	case "":
-	case view.AllowAll:
+	case string(runconfig.ModeAllowAll):
 		add("permissions", "everything is allowed without asking", render.Danger)
 	default:
 		add("permissions", f.Permissions, render.Base)

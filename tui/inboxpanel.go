@@ -225,7 +225,10 @@ func (b *inboxPanel) items() []view.InboxItem {
 		}
 		item := view.InboxItem{
 			ID: i.ID, Kind: i.Kind, Asks: eventtext.Asks(i, b.d.session.name(i.Agent)), Role: render.Speaker(i.Agent),
-			Text: eventtext.Plain(sanitize.Line(words.FirstLine(strings.TrimSpace(i.Text)), 300)), Age: eventtext.Age(i, now()),
+			Text: sanitize.Line(words.FirstLine(strings.TrimSpace(i.Text)), 300), Age: eventtext.Age(i, now()),
+		}
+		if i.Request == nil { // a call is shown as it is
+			item.Text = eventtext.Plain(item.Text)
 		}
 		item.Head = []render.Line{{{Text: item.Asks, Role: item.Role}, {Text: ", " + item.Age, Role: render.Dim}}}
 		switch i.Kind {

@@ -113,6 +113,9 @@ func (d *app) key(e *tcell.EventKey) {
 		if g.key(e, key) {
 			return
 		}
+		if d.dialogs.open != g && !d.prompt.input.Empty() {
+			return // Ctrl+C has closed it, and leaves what is written
+		}
 		if d.dialogs.open != g || !g.own {
 			break
 		}
@@ -321,7 +324,6 @@ func (d *app) statusData() view.StatusData {
 	if d.session.state != nil {
 		data = view.SnapshotStatus(d.session.state, d.session.waits, d.now())
 	}
-	data.Hint = "F1 help"
 	switch since := d.session.silent(); {
 	case !since.IsZero():
 		data.Word, data.Tone = "Does not answer, "+eventtext.Span(now().Sub(since).Truncate(time.Second)), render.Bad
@@ -364,7 +366,6 @@ func (d *app) statusData() view.StatusData {
 		if n == 1 {
 			data.Flash = "Alt+p: a permission request waits"
 		}
-		data.FlashShort = "Alt+p"
 	}
 	return data
 }

@@ -310,7 +310,7 @@ func (s *settingsScreen) again() {
 func (s *settingsScreen) change(at Setting) {
 	if len(at.Choices) == 0 {
 		s.d.toInput()
-		s.d.prompt.input.SetText("/settings " + at.Name + " " + at.Value)
+		s.d.prompt.input.Begin("/settings " + at.Name + " " + at.Value)
 		s.d.prompt.write()
 		return
 	}

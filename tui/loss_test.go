@@ -134,8 +134,8 @@ func onFailingTTY(t *testing.T, tty *failingTTY) (err error) {
 			defer close(over)
 			err = f.Run(context.Background())
 		}()
-		time.Sleep(2 * frame)
 		for range 2 {
+			time.Sleep(time.Second)
 			synctest.Wait()
 			if e := screen.PostEvent(tcell.NewEventKey(tcell.KeyRune, 'l', tcell.ModNone)); e != nil {
 				break // the event loop has ended
@@ -211,8 +211,8 @@ func TestRefusedMessageReturnsToTheInput(t *testing.T) {
 		p.mu.Lock()
 		p.over = true // its resources are still being released
 		p.mu.Unlock()
-		s.Type("One more thing\n")
-		s.Expect("The run is over", "› One more thing")
+		s.Type("!!One more thing\n")
+		s.Expect("The run is over", "› !!One more thing") // it would be a line for the shell
 	})
 }
 
@@ -230,7 +230,10 @@ func TestInterruptedRun(t *testing.T) {
 		s.Settle()
 		s.Expect("The run was interrupted", "Resume it", "withdrawn")
 		s.ExpectNot("Allow once", "is awaited", "It waits for your answer", "permission?  ", "  works")
-		s.Press("n")
+		s.Type("r") // of a word
+		testkit.Same(t, "how often a run was begun", 1, len(s.host.begun))
+		s.Expect("› r")
+		s.Press("Ctrl+C")
 		before := s.Text()
 		s.Advance(time.Minute)
 		testkit.Same(t, "a minute later", before, s.Text())
@@ -282,9 +285,10 @@ func TestPastIsShownOnce(t *testing.T) {
 			From: contract.Human, To: contract.Arbiter, Kind: "task", Text: "Weave a cloak",
 		}}}}
 	}, func(s *scene) {
-		for range 2 {
-			s.Type("/resume 0199f00d\n")
+		for _, run := range []string{"0199f00d", "0199f00d", "0299f00d"} { // both have the same log here
+			s.Type("/resume " + run + "\n")
 			s.Expect("It cannot begin", "process 12")
+			s.Advance(time.Second)
 			s.Press("Enter")
 		}
 		s.host.mu.Lock()
@@ -293,7 +297,10 @@ func TestPastIsShownOnce(t *testing.T) {
 		s.Type("/resume 0199f00d\n")
 		s.Press("Esc", "g")
 		n := strings.Count(s.Text(), "Weave a cloak")
-		testkit.Check(t, n == 1, "it is reported %d times:\n%s", n, s.Text())
+		testkit.Check(t, n == 2, "it is reported %d times:\n%s", n, s.Text())
+		s.host.mu.Lock()
+		defer s.host.mu.Unlock()
+		testkit.Check(t, s.host.begun[3].After.Offset > 0, "it is not said how far the log was read")
 	})
 }
 

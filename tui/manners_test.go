@@ -88,6 +88,8 @@ func TestPermission(t *testing.T) {
 		ask(s, "two")
 		s.ExpectNot("Permission request")
 		s.Expect("Alt+p")
+		s.Press("Alt+p", "Ctrl+C") // only closes it
+		s.Expect("› I am writing")
 		s.Press("Alt+p", "a", "1")
 		testkit.Same(t, "answered", (contract.Permit{Request: "two", Behavior: "allow", Scope: "run"}), last(s))
 		s.Press("Ctrl+C")
@@ -187,21 +189,39 @@ func TestMissingRequirementsAreShown(t *testing.T) {
 		h.login = func() error { h.mu.Lock(); defer h.mu.Unlock(); h.found.Login = LoginYes; return nil }
 	}, func(s *scene) {
 		s.Expect("not logged in", "Log in", "Rehearse")
+		s.Advance(time.Second)
 		s.Press("l")
 		s.Expect("Speak, mortal.", "weaver@loom.example")
 	})
 	play(t, 90, 30, func(_ *Options, h *fakeHost) { h.found = Findings{Missing: true, Problem: "no claude on PATH"} },
 		func(s *scene) {
 			s.Expect("npm install -g @anthropic-ai/claude-code")
+			s.Advance(time.Second)
 			s.Press("r")
 			s.Expect("REHEARSAL")
 			s.Type("Weave\n")
 			testkit.Same(t, "begun", []Begin{{Task: "Weave", Rehearse: true}}, s.host.begun)
 		})
+	play(t, 90, 30, nil, func(s *scene) { // a letter that is typed when it opens is no answer
+		s.Type("Make it ")
+		s.host.mu.Lock()
+		s.host.found.Login = LoginNo
+		s.host.mu.Unlock()
+		s.do(func() { s.frontend.work(s.frontend.root.session.inspect) })
+		s.Expect("not logged in")
+		s.Type("quiet")
+		s.Expect("not logged in")
+		s.Advance(time.Second)
+		s.Press("q")
+		testkit.OK(t, s.ExpectEnd())
+	})
 	refused := func(_ *Options, h *fakeHost) { h.refuse = errors.New("another run works in /home/weaver/loom already") }
 	play(t, 90, 30, refused, func(s *scene) {
 		s.Type("Weave\n")
 		s.Expect("It cannot begin", "another run works in")
+		s.Press("Enter") // of another one
+		s.Expect("It cannot begin")
+		s.Advance(time.Second)
 		s.Press("Enter")
 		s.ExpectNot("It cannot begin")
 		s.Expect("› Weave") // the text is not lost

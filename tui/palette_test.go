@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
@@ -80,6 +81,13 @@ func TestSearchAsInVi(t *testing.T) {
 			s.Press(key)
 			s.Expect("No more of “no such word” " + where + ".")
 		}
+		s.Press("/")
+		s.Type("cache\n")
+		s.ExpectNot("There is no")
+		s.Press("n")
+		s.ExpectNot("No more")
+		s.Press("n")
+		s.Expect("No more of “cache” below.")
 		s.Press("Esc", "Ctrl+U")
 		s.does(func(p *fakeRun) {
 			for _, text := range []string{"the first needle", "hay", "the second needle", "hay", "the third needle"} {
@@ -87,7 +95,11 @@ func TestSearchAsInVi(t *testing.T) {
 			}
 		})
 		s.Press("Esc", "/")
-		s.Type("needle\n")
+		s.Type("nee")
+		s.waits("one") // no dialog takes the rest of the word
+		s.Type("dle")
+		s.does(func(p *fakeRun) { p.do(input.PermissionWithdrawn{Request: "one"}) })
+		s.Press("Enter")
 		for _, step := range []struct{ key, shown string }{{"", "third"}, {"N", "second"}, {"N", "first"}, {"n",
 			"second"},
 			{"n", "third"}} {
@@ -101,6 +113,10 @@ func TestSearchAsInVi(t *testing.T) {
 		s.Press("g", "/")
 		s.Type("first needle\n")
 		s.Expect("the first needle")
+		s.Press("1", "i")
+		s.Type("/search go test\n") // in what is visible
+		s.Expect("go test ./header")
+		s.ExpectNot("No more of")
 	})
 }
 

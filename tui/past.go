@@ -19,17 +19,17 @@ import (
 // recentEvents is how many of the last events the first frame uses: more than any window shows.
 const recentEvents = 600
 
-// recall adds the events of a run's earlier processes. It runs on the worker that begins the run, and
-// returns when the end of the log can be shown.
-func (f *Frontend) recall(ctx context.Context, run string) error {
+// recall adds the events of a run's earlier processes, and returns how far its log was read. It runs on the worker that
+// begins the run, and returns when the end of the log can be shown.
+func (f *Frontend) recall(ctx context.Context, run string) (next journal.LogPosition, err error) {
 	log, err := f.options.Host.Past(ctx, run)
 	if err != nil || log == nil {
-		return err
+		return next, err
 	}
 	end, err := history.Recent(ctx, log, recentEvents)
 	if err != nil {
 		log.Close()
-		return fmt.Errorf("read the history of run %s: %w", run, err)
+		return next, fmt.Errorf("read the history of run %s: %w", run, err)
 	}
 	var empty bool
 	var since eventtext.Since
@@ -50,9 +50,8 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 			f.partial = !end.Whole
 		}
 	}) {
-		return ctx.Err()
+		return next, ctx.Err()
 	}
-	f.resumed = resumed{run, end.Next}
 	switch {
 	case !empty: // after the events of another run
 		health, err := log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
@@ -66,9 +65,8 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 			since.Take(e.At, event)
 			return err
 		})
-		f.resumed.next = health.Next
 		f.sumUp(ctx, &since)
-		return err
+		return health.Next, err
 	case !end.Whole:
 		f.indexing.Add(1)
 		f.work(func(ctx context.Context) {
@@ -78,7 +76,7 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 	default:
 		f.sumUp(ctx, &since)
 	}
-	return nil
+	return end.Next, nil
 }
 
 // sumUp adds a notice that sums up what happened while the human was away.
@@ -86,12 +84,6 @@ func (f *Frontend) sumUp(ctx context.Context, since *eventtext.Since) {
 	if text := since.Text(time.Now(), nil); text != "" {
 		f.box.recall(ctx.Done(), time.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{Text: text}})
 	}
-}
-
-// resumed is how far the log of the resumed run was read.
-type resumed struct {
-	run  string // as the user named it; empty: no run to resume
-	next journal.LogPosition
 }
 
 // now makes tview's loop call do, and waits until it did; the pump waits, too. It returns false if the

@@ -39,8 +39,8 @@ func (q *permissions) askNext() {
 	if q.d.dialogs.open != nil && q.d.dialogs.open.renote != nil {
 		q.d.dialogs.open.renote()
 	}
-	if q.d.dialogs.open != nil || q.d.picker.open() || !q.d.screen().writes() || q.d.prompt.writing() &&
-		!q.d.prompt.input.Empty() {
+	if q.d.dialogs.open != nil || q.d.picker.open() || !q.d.screen().writes() || q.d.search.typing ||
+		q.d.prompt.writing() && !q.d.prompt.input.Empty() {
 		return
 	}
 	several := slices.DeleteFunc(q.requests(), func(p input.PermissionRequest) bool {
@@ -69,7 +69,7 @@ func (q *permissions) answer(id string, allows bool) {
 	q.putAside(id)
 	q.written = id
 	q.d.toInput()
-	q.d.prompt.input.SetText(map[bool]string{true: "/allow ", false: "/deny "}[allows])
+	q.d.prompt.input.Begin(map[bool]string{true: "/allow ", false: "/deny "}[allows])
 	q.d.prompt.write()
 }
 
@@ -115,10 +115,16 @@ func (q *permissions) permitCommand(c view.EditorCommand) bool {
 		return false
 	}
 	request := &waiting[0]
-	if begun, ok := q.begun(c.Name); ok {
+	begun, ok := q.begun(c.Name)
+	switch {
+	case ok:
 		request = &begun
-	} else if n := len(waiting); n > 1 {
-		q.d.flash(fmt.Sprintf("%d requests wait: Alt+p shows the first.", n))
+	case q.written != "": // the text is not meant for another one
+		q.written = ""
+		q.d.flash("That request no longer waits. Enter again answers the one that does.")
+		return false
+	case len(waiting) > 1:
+		q.d.flash(fmt.Sprintf("%d requests wait: Alt+p shows the first.", len(waiting)))
 		return false
 	}
 	body, err := view.Permit(c, request)
@@ -293,7 +299,11 @@ func (rec *recovery) askWay() {
 	})
 	closed := g.close
 	g.close = func() { closed(); rec.seen = true }
-	g.ways = problem.Options
+	g.renote = func() {
+		if !slices.Equal(problem.Options, rec.problem().Options) { // it is over, or another one
+			closed()
+		}
+	}
 }
 
 // problemLines describes the problem, and the actions outside of the run.

@@ -134,14 +134,23 @@ func TestPermissionBySlash(t *testing.T) {
 			Rule: "Bash(go test *)"})
 		s.does(func(p *fakeRun) {
 			p.suggests("orch-1", "two", `{"command":"make two"}`)
-			p.suggests("orch-1", "three", `{"command":"make three"}`)
+			p.suggests("orch-1", "three", `{"command":"make **/three"}`)
 		})
 		s.Advance(2 * time.Second)
 		s.Press("Alt+p", "j")
-		s.Expect("What waits for you", "▸ Orchestrator I asks permission  Bash: make three")
+		s.Expect("What waits for you", "▸ Orchestrator I asks permission  Bash: make **/three")
 		s.Press("3")
 		s.Type("use the loom\n")
 		s.expectPermit(contract.Permit{Request: "three", Behavior: "deny", Message: "use the loom"})
+		s.Press("Alt+p", "r")
+		s.Type("not two")
+		s.does(func(p *fakeRun) { p.do(input.PermissionWithdrawn{Request: "two"}) })
+		s.waits("four")
+		s.Press("Enter") // it is not meant for another one
+		s.Expect("That request no longer waits.", "/deny not two")
+		s.expectPermit(contract.Permit{Request: "three", Behavior: "deny", Message: "use the loom"})
+		s.Press("Enter")
+		s.expectPermit(contract.Permit{Request: "four", Behavior: "deny", Message: "not two"})
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gdamore/tcell/v2"
@@ -23,7 +22,8 @@ import (
 // outlive the screen; once saved they belong to the run.
 type planScreen struct {
 	listScreen
-	line *view.Editor // the text of the step that the user is editing; nil: none
+	line  *view.Editor // the text of the step that the user is editing; nil: none
+	order []string     // the keys of the rows, by step: a step stays the current one wherever others put it
 }
 
 func newPlanScreen(d *app) *planScreen {
@@ -54,13 +54,17 @@ func (p *planScreen) renew() {
 	}
 	draft := p.d.plan.follow()
 	steps := view.SnapshotSteps(s, draft.Steps())
+	p.order = nil
 	rows, done := make([]view.ListRow, 0, len(steps)), 0
 	for i, step := range steps {
 		if step.Status == contract.StepDone {
 			done++
 		}
 		step.Touched = draft.Changed() && draft.Touched(i)
-		rows = append(rows, p.row(i, step))
+		row := p.row(i, step)
+		for row.Key = step.Text; slices.Contains(p.order, row.Key); row.Key += "\n" { // of equal texts
+		}
+		p.order, rows = append(p.order, row.Key), append(rows, row)
 	}
 	p.Set(rows)
 	p.Warning = ""
@@ -84,7 +88,7 @@ func (p *planScreen) row(i int, step view.PageStep) view.ListRow {
 	if step.Touched {
 		number = number.Append(render.Warn, "*")
 	}
-	return view.ListRow{Key: fmt.Sprint(i), Value: step, Find: step.Text, Cells: []render.Line{number,
+	return view.ListRow{Value: step, Find: step.Text, Cells: []render.Line{number,
 		render.Of(text, sanitize.Line(step.Text, 0)), render.Of(render.Dim, step.Mode),
 		render.Of(render.Dim, cmp.Or(step.Agent, step.Price))}}
 }
@@ -140,17 +144,14 @@ func (p *planScreen) act(a keys.Action) bool {
 
 func (p *planScreen) edit(a keys.Action) {
 	draft := p.d.plan.follow()
-	row, ok := p.Chosen()
-	at, err := strconv.Atoi(row.Key)
-	ok = ok && err == nil
+	row, _ := p.Chosen()
+	at := slices.Index(p.order, row.Key) // -1: there is none
 	switch {
 	case a == keys.Save:
 		p.save(func() {})
-	case a == keys.StepAdd && !ok:
-		p.write("", 0, true)
 	case a == keys.StepAdd:
 		p.write("", at+1, true)
-	case !ok || at >= draft.Len():
+	case at < 0 || at >= draft.Len():
 		p.d.flash("There is no step yet: a adds one.")
 	case a == keys.StepText:
 		p.write(draft.Steps()[at].Text, at, false)
@@ -163,7 +164,7 @@ func (p *planScreen) edit(a keys.Action) {
 		}
 		at = draft.Move(at, by)
 		p.renew()
-		p.Choose(fmt.Sprint(at))
+		p.Choose(p.order[at])
 	case a == keys.StepDelete:
 		draft.Delete(at)
 	default:
@@ -199,7 +200,7 @@ func (p *planScreen) write(text string, at int, add bool) {
 			draft.SetText(at, text)
 		}
 		p.renew()
-		p.Choose(fmt.Sprint(at))
+		p.Choose(p.order[at])
 		return true
 	}
 }

@@ -121,6 +121,18 @@ func TestPlanChangesMeanwhile(t *testing.T) {
 			contract.Step{Text: "Sweep the floor", Status: "pending"},
 		)
 	})
+	weaving(t, 100, 30, func(s *scene) {
+		s.Press("F3", "j", "j")
+		agents(s, `{"text":"Ask the elders"},{"text":"Read the header","status":"done"},`+
+			`{"text":"Write the header","status":"done"},{"text":"Prove it with fresh eyes"}`)
+		s.Press("s", "w") // the step that was the current one, wherever it is now
+		s.expectSaved(
+			contract.Step{Text: "Ask the elders", Status: "pending"},
+			contract.Step{Text: "Read the header", Status: "done"},
+			contract.Step{Text: "Write the header", Status: "done", Agent: "orch-1"},
+			contract.Step{Text: "Prove it with fresh eyes", Status: "skipped"},
+		)
+	})
 	for answer, want := range map[string]string{"s": "skipped", "t": "", "n": ""} {
 		weaving(t, 100, 30, func(s *scene) {
 			s.Press("F3", "j", "s", "Esc", "n", "F2") // also while another screen is shown

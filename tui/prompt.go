@@ -47,7 +47,7 @@ func newPrompt(d *app) prompt {
 			items = append(items, choice{text: text, value: text})
 		}
 		d.choose("What was written before", "Nothing was written before.", items, func(v any) {
-			d.prompt.input.SetText(v.(string))
+			d.prompt.input.Begin(v.(string))
 			d.prompt.write()
 		})
 	}
@@ -137,11 +137,11 @@ func (p *prompt) submit(text string) bool {
 			p.d.flash("Nothing can be begun yet; your words are kept.")
 			return false
 		}
-		p.d.session.remember(text)
+		p.d.session.remember(literal(text))
 		p.d.session.begin(Begin{Task: text, Rehearse: p.d.session.rehearse})
 		return true
 	case p.d.session.over():
-		p.d.session.remember(text)
+		p.d.session.remember(literal(text))
 		p.d.session.begin(p.d.session.again(text))
 		return true
 	case p.d.session.ending():
@@ -157,10 +157,18 @@ func (p *prompt) submit(text string) bool {
 	if !p.d.session.send(say) {
 		return false
 	}
-	p.d.session.remember(text)
+	p.d.session.remember(literal(text))
 	p.force = ""
 	p.d.runScreen.talk.Bottom()
 	return true
+}
+
+// literal returns a text as a person writes it, so that it is neither a command nor a line for the shell.
+func literal(text string) string {
+	if strings.HasPrefix(text, "/") || strings.HasPrefix(text, "!") {
+		return text[:1] + text
+	}
+	return text
 }
 
 func (p *prompt) edit() {
@@ -344,11 +352,8 @@ func (q *queuedEdits) recall() bool {
 	if at < 0 {
 		return false
 	}
-	q.id, q.was, q.put = list[at].ID, list[at].Text, list[at].Text
-	if strings.HasPrefix(q.was, "/") {
-		q.put = "/" + q.was // not a command
-	}
-	q.d.prompt.input.SetText(q.put)
+	q.id, q.was = list[at].ID, list[at].Text
+	q.d.prompt.input.SetText(literal(q.was))
 	q.put = q.d.prompt.input.Text()
 	q.d.prompt.relabel()
 	return true
@@ -388,7 +393,7 @@ func (q *queuedEdits) reword(text string) bool {
 		return false
 	}
 	*q = queuedEdits{d: q.d, sent: text}
-	q.d.session.remember(text)
+	q.d.session.remember(literal(text))
 	return true
 }
 
@@ -403,7 +408,7 @@ func (q *queuedEdits) withdraw() {
 // unedited restores a new text that came too late.
 func (q *queuedEdits) unedited() {
 	if q.sent != "" && q.d.prompt.input.Empty() {
-		q.d.prompt.input.SetText(q.sent)
+		q.d.prompt.input.SetText(literal(q.sent))
 		q.d.prompt.write()
 	}
 	q.sent = ""

@@ -275,6 +275,14 @@ func (d *app) focusOn(id string) {
 	d.prompt.read()
 }
 
+// visible returns the text above the input: the conversation, or that of an agent.
+func (d *app) visible() *reader {
+	if f, ok := d.screen().(*focus); ok {
+		return f.reader
+	}
+	return d.runScreen.talk
+}
+
 func (f *focus) writes() bool { return f.d.playback() == nil }
 
 func (f *focus) agent() *supervisor.Agent { return view.AgentOf(f.d.session.state, f.id) }
@@ -302,9 +310,9 @@ func (f *focus) details() string {
 		return ""
 	}
 	g := f.d.look.Glyphs
-	text := fmt.Sprintf("session %s %s generation %d %s $%.4f", view.SlashWord(a.SessionID), g.Separator, a.Generation,
-		g.Separator, a.Spent())
-	text += eventtext.Simulated(f.d.session.state.Options.Rehearsal)
+	text := fmt.Sprintf("session %s %s generation %d %s ", view.SlashWord(a.SessionID), g.Separator, a.Generation,
+		g.Separator)
+	text += eventtext.Costs(fmt.Sprintf("$%.4f", a.Spent()), f.d.session.state.Options.Rehearsal, a.CostUnknown)
 	if a.Context.TurnsLeft > 0 {
 		text += fmt.Sprintf(" %s about %s before it must hand off", g.Separator,
 			words.Count(a.Context.TurnsLeft, "turn"))
@@ -368,7 +376,10 @@ type searchBar struct {
 	cancel context.CancelFunc // drops the current search; nil: there was none
 }
 
-func (h *searchBar) begin(v *reader) { h.typing, h.text, h.view, h.at = true, "", v, -1 }
+func (h *searchBar) begin(v *reader) {
+	h.typing, h.text, h.view, h.at = true, "", v, -1
+	v.Match("")
+}
 
 func (h *searchBar) key(d *app, e *tcell.EventKey, key string) bool {
 	if s, ok := d.screen().(writer); ok && s.key(e, key) {
@@ -383,7 +394,6 @@ func (h *searchBar) key(d *app, e *tcell.EventKey, key string) bool {
 		h.view.Match("")
 	case key == "Enter":
 		h.typing = false
-		h.view.Match(h.text)
 		h.look(d, h.view, true, true)
 	default:
 		h.text = view.LineAfter(h.text, e)
@@ -398,16 +408,22 @@ func (h *searchBar) look(d *app, v *reader, back, either bool) {
 		d.flash("There is nothing to search for: /")
 		return
 	}
-	v.Match(h.text)
-	if v.MatchNext(back) {
-		return
+	if h.view != v {
+		h.view, h.at = v, -1
 	}
-	if v.src == nil { // the text is not a thread of the history
-		if !either {
+	v.Match(h.text)
+	d.word = flash{} // of an earlier search
+	switch {
+	case v.src == nil: // the text is not a thread of the history
+		switch {
+		case v.MatchNext(back, true):
+		case !either:
 			d.flash(h.over(back))
-		} else if !v.MatchNext(!back) {
+		case !v.MatchNext(!back, true):
 			d.flash("There is no “" + h.text + "” here.")
 		}
+		return
+	case v.MatchNext(back, false):
 		return
 	}
 	from := h.at - 1
@@ -428,7 +444,7 @@ func (h *searchBar) look(d *app, v *reader, back, either bool) {
 		d.f.post(func() {
 			switch {
 			case ctx.Err() != nil: // a late answer
-			case !found && either && v.MatchNext(!back):
+			case !found && either && v.MatchNext(!back, false):
 				d.word = flash{}
 			default:
 				h.found(d, v, i, found, back)
@@ -461,5 +477,7 @@ func (h *searchBar) found(d *app, v *reader, i int, found, back bool) {
 	d.word = flash{}
 	h.at = i
 	v.GoTo(i) // and to the match in it
+	for back && v.MatchNext(false, false) {
+	}
 	v.Mark(i)
 }

@@ -289,12 +289,12 @@ var situations = []struct {
 	{name: "sessions", change: runs, act: then("F4", "Down"), says: []string{"Teach the loom", "Count the omens"}},
 	{name: "first-missing", change: func(_ *Options, h *fakeHost) {
 		h.found = Findings{Missing: true, Problem: "no program named claude on PATH"}
-	}, says: []string{"Rehearse"}, wide: []string{"npm install -g", "no program named claude on PATH"}},
+	}, act: later, says: []string{"Rehearse"}, wide: []string{"npm install -g", "no program named claude on PATH"}},
 	{name: "first-login", change: func(_ *Options, h *fakeHost) { h.found.Login, h.newcomer = LoginNo, true },
-		says: []string{"Log in", "Rehearse"}, wide: []string{"ANTHROPIC_API_KEY"}, golden: 1},
+		act: later, says: []string{"Log in", "Rehearse"}, wide: []string{"ANTHROPIC_API_KEY"}, golden: 1},
 	{name: "first-old", change: func(_ *Options, h *fakeHost) {
 		h.found = Findings{Problem: "Claude CLI 2.0.1 is too old: 2.1.300 or later is needed"}
-	}, says: []string{"Rehearse"}, wide: []string{"2.0.1 is too old"}},
+	}, act: later, says: []string{"Rehearse"}, wide: []string{"2.0.1 is too old"}},
 	{name: "weaving", act: working(), says: []string{"May I change header.go"},
 		wide:   []string{"Prove it with fresh eyes"},
 		golden: 1},
@@ -400,7 +400,7 @@ var situations = []struct {
 	{name: "timeline-moved", act: func(s *scene) { timed(s); s.Press("Down", "[", "[", "+") },
 		says: []string{"waits for you"}},
 	{name: "changes", change: changed, act: authored, says: []string{"header.go", "+3"},
-		wide: []string{"orch-1", "M land"}},
+		wide: []string{"Orch. I", "M land"}},
 	{name: "changes-unreadable", change: func(_ *Options, h *fakeHost) {
 		h.unreadable = errors.New("the run has no snapshot: it worked without Git")
 	}, act: working("F5"), says: []string{"it worked without Git"}},

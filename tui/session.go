@@ -2,12 +2,15 @@ package tui
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
@@ -90,9 +93,10 @@ func (s *session) noRun() {
 
 func (s *session) ending() bool { return s.state != nil && s.state.Ending != nil }
 
-func (s *session) remember(text string) {
+// remember keeps what a person wrote, for later runs of the program.
+func (s *session) remember(written string) {
 	host := s.d.f.options.Host
-	s.d.f.work(func(context.Context) { host.Remember(text) })
+	s.d.f.work(func(context.Context) { host.Remember(written) })
 }
 
 func (s *session) send(b contract.CommandBody) bool {
@@ -155,16 +159,8 @@ func (s *session) interrupt(id string) {
 
 // dangers returns the warnings that must be visible before a run begins.
 func (s *session) dangers() []string {
-	if s.rehearse {
-		return []string{"REHEARSAL"}
-	}
-	if s.found.Permissions != view.AllowAll {
-		return nil
-	}
-	if s.found.Sandbox == "off" {
-		return []string{"ALLOW ALL", "UNSANDBOXED"}
-	}
-	return []string{"ALLOW ALL"}
+	all := s.found.Permissions == string(runconfig.ModeAllowAll)
+	return view.Warnings(s.rehearse, all, all && s.found.Sandbox == "off")
 }
 
 // leave stops the run in order; the screen stays until it has ended.
@@ -180,10 +176,9 @@ func (s *session) leave() {
 	s.d.f.await(run, s.d.f.Leave)
 }
 
+// detach leaves the run running, also one that is only beginning.
 func (s *session) detach() {
-	if s.runs() {
-		s.run.Leave()
-	}
+	s.d.f.detached = true
 	s.d.f.Leave()
 }
 
@@ -256,26 +251,32 @@ func (s *session) begin(b Begin) {
 
 // beginRun shows the past and begins the run. It runs on a worker.
 func (f *Frontend) beginRun(ctx context.Context, b Begin) (Run, error) {
-	if b.Resume != "" && !slices.ContainsFunc(f.recalled, func(id string) bool {
-		return strings.HasPrefix(id, b.Resume) || strings.HasPrefix(b.Resume, id)
-	}) {
-		if err := f.recall(ctx, b.Resume); err != nil {
-			return nil, err
+	if b.Resume != "" {
+		known := slices.ContainsFunc(slices.Collect(maps.Keys(f.read)), func(id string) bool {
+			same := strings.HasPrefix(id, b.Resume) || strings.HasPrefix(b.Resume, id)
+			if same {
+				b.After = f.read[id]
+			}
+			return same
+		})
+		if !known {
+			var err error
+			if b.After, err = f.recall(ctx, b.Resume); err != nil {
+				return nil, err
+			}
+			f.read[b.Resume] = b.After // even if it is refused below
 		}
-		f.recalled = append(f.recalled, b.Resume) // even if it is refused below
-	}
-	if b.Resume != "" && f.resumed.run == b.Resume {
-		b.After = f.resumed.next
 	}
 	run, err := f.options.Host.Begin(ctx, b, f.box.put)
-	if err == nil {
-		f.resumed = resumed{} // from now on the run sends all its events
-		f.recalled = append(f.recalled, run.ID())
-		if b.Resume == "" {
-			f.work(func(ctx context.Context) { f.keptBy(ctx, run.ID()) })
-		}
+	if err != nil {
+		return nil, err
 	}
-	return run, err
+	f.follow(run)
+	if b.Resume == "" {
+		f.read[run.ID()] = journal.LogPosition{}
+		f.work(func(ctx context.Context) { f.keptBy(ctx, run.ID()) })
+	}
+	return run, nil
 }
 
 func (s *session) began(run Run, err error) {
@@ -287,14 +288,13 @@ func (s *session) began(run Run, err error) {
 		}
 		s.d.dialogs.showText("It cannot begin", err.Error())
 		if s.d.prompt.input.Empty() && what.Task != "" {
-			s.d.prompt.input.SetText(what.Task) // so that it is not lost
+			s.d.prompt.input.SetText(literal(what.Task)) // so that it is not lost
 		}
 		s.d.prompt.write()
 		return
 	}
 	s.run = run
 	s.see(run.Snapshot())
-	s.d.f.follow(run)
 	s.d.f.await(run, func() { s.d.f.post(s.gone) })
 	if p := s.d.playback(); p != nil {
 		s.d.prompt.read()
@@ -334,6 +334,7 @@ func (s *session) parted() {
 			s.d.f.box.put(now(), contract.Event{ID: r.Params.ID, Body: r.Withdrawal()})
 		}
 		s.d.dialogs.askResume()
+		s.d.dialogs.open.ask.Arm(now())
 	case o.Exit == contract.ExitBug || o.Lost:
 		s.d.dialogs.showText("It has come to harm", o.Text)
 	}

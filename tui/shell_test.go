@@ -59,6 +59,7 @@ func TestShellLine(t *testing.T) {
 		}
 		s.Type("!!important\n")
 		s.expectTook(contract.Say{Text: "!important"})
+		testkit.Same(t, "remembered", "!!important", s.host.printed[len(s.host.printed)-1])
 		want := "[/home/weaver/loom: git status /home/weaver/loom: make test]"
 		testkit.Check(t, fmt.Sprint(ran) == want, "ran %v", ran)
 	})
@@ -250,6 +251,8 @@ func TestRecall(t *testing.T) {
 		s.Press("Ctrl+R")
 		s.Type("cloth\n")
 		testkit.Same(t, "the input is", "Weigh the cloth", s.frontend.root.prompt.input.Text())
+		s.Press("Ctrl+R")
+		s.Expect("half a word")
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
@@ -66,13 +67,13 @@ func init() { // in init, because they refer to the app
 		"trust":    then(func(d *app, _ string) { d.dialogs.trustCommand() }),
 		"mouse":    always((*app).toggleMouse),
 		"search": func(d *app, c view.EditorCommand) bool {
-			d.search.begin(d.runScreen.talk)
+			d.search.begin(d.visible())
 			d.search.typing, d.search.text = false, c.Rest
 			d.prompt.read()
-			d.search.look(d, d.runScreen.talk, true, true)
+			d.search.look(d, d.visible(), true, true)
 			return true
 		},
-		"copy": always(func(d *app) { d.copy(d.runScreen.talk.words()) }),
+		"copy": always(func(d *app) { d.copy(d.visible().words()) }),
 		"edit": then(func(d *app, _ string) { d.prompt.edit() }),
 		"help": always(func(d *app) { d.open(newHelpScreen(d)) }),
 		"tour": then(func(d *app, _ string) { d.dialogs.showTour(0) }),
@@ -139,7 +140,7 @@ func (d *app) order(body contract.CommandBody) bool {
 	case contract.Choose:
 		return d.recovery.take(b.Option)
 	case contract.Configure:
-		if b.Permissions == view.AllowAll && !b.AcceptRisk {
+		if b.Permissions == string(runconfig.ModeAllowAll) && !b.AcceptRisk {
 			return d.permissions.askAllowAll(b)
 		}
 	}
@@ -298,6 +299,6 @@ func (d *app) pick(s view.EditorSpec) {
 		return
 	}
 	d.toInput()
-	d.prompt.input.SetText("/" + s.Name + " ")
+	d.prompt.input.Begin("/" + s.Name + " ")
 	d.prompt.write()
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
 // slow is a program around the frontend whose disk and processes do not answer until they are released.
@@ -107,11 +108,30 @@ func TestLeaveItRunning(t *testing.T) {
 		_ = s.ExpectEnd()
 		testkit.Same(t, "Ctrl+D does not leave the run running", true, left(s))
 	})
-	for _, keys := range [][]string{{"Ctrl+C", "d"}, {"Ctrl+C", "Ctrl+D"}} {
+	for _, keys := range [][]string{{"Ctrl+C", "d"}, {"Ctrl+C", "Ctrl+D"}, {"Ctrl+D"}} {
 		weaving(t, 80, 24, func(s *scene) {
 			s.Press(keys...)
 			_ = s.ExpectEnd()
 			testkit.Check(t, left(s), "%v do not leave the run running", keys)
+		})
+		var begins chan struct{}
+		play(t, 80, 24, func(_ *Options, h *fakeHost) {
+			begins = make(chan struct{})
+			h.strange = func(sink runloop.Sink) Run {
+				h.mu.Unlock()
+				<-begins
+				h.mu.Lock()
+				h.run = newFakeRun(t, h, "Weave", sink)
+				return h.run
+			}
+		}, func(s *scene) { // also while it is only beginning: it may be one that others began
+			s.Type("Weave\n")
+			s.Expect("Beginning")
+			s.Press(keys...)
+			close(begins)
+			s.Settle()
+			_ = s.ExpectEnd()
+			testkit.Check(t, left(s), "%v do not leave a run that begins", keys)
 		})
 	}
 }

@@ -158,9 +158,11 @@ func TestExplainShowsOneWhole(t *testing.T) {
 		"Plan it.", "could not be used", `"task": "Weave"`, "prompt, as it was read", "the prompt", "as it was",
 		"answer, as it was given")
 	testkit.Excludes(t, "escapes, or a prompt beside the one that was read", out, "\x1b", "by the templates")
-	onScreen, err := clients.NewScreen(command.Env{},
-		settings.Choices{StateDir: filepath.Join(os.Getenv("XDG_STATE_HOME"), "arbiter")}).
-		Explain(t.Context(), r.id, 1)
+	screen := func() *clients.ScreenHost {
+		return clients.NewScreen(command.Env{},
+			settings.Choices{StateDir: filepath.Join(os.Getenv("XDG_STATE_HOME"), "arbiter")})
+	}
+	onScreen, err := screen().Explain(t.Context(), r.id, 1)
 	testkit.Check(t, err == nil && onScreen+"\n" == out, "the screen shows, %v:\n%s\nexplained is:\n%s", err, onScreen,
 		out)
 	// A decision of the Arbiter's session was made from the messages that the Arbiter read; it has no prompt.
@@ -176,7 +178,9 @@ func TestExplainShowsOneWhole(t *testing.T) {
 	testkit.Excludes(t, "talk", out, "input:", "prompt")
 	testkit.Includes(t, "", stderrOf(r.arbiter(contract.ExitUsage, "decide", "--number", "9", r.id)), "no decision 9")
 	// Rules read no prompt: the explanation says that the templates' prompt was not read for the decision.
-	r = newJournal(t, byRules(t, "Weave"))
+	r = newJournal(t, input.Decided{Number: 1, Point: decider.PointSelect, Deferred: true}, byRules(t, "Weave"))
+	_, err = screen().Explain(t.Context(), r.id, 9)
+	testkit.Check(t, err != nil && strings.HasSuffix(err.Error(), "it has 1"), "%v", err)
 	if out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "1", r.id); !strings.Contains(out,
 		"prompt, by the templates found now (it was not read for this decision)") {
 		t.Errorf("by rules:\n%s", out)

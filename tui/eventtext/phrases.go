@@ -119,6 +119,11 @@ func Dollars(usd float64) string {
 	return fmt.Sprintf("$%.2f", usd)
 }
 
+// Costs adds to an amount of money that a rehearsal made it up, or that nobody knows how much more there is.
+func Costs(amount string, rehearsal, unknown bool) string {
+	return amount + Simulated(rehearsal) + map[bool]string{true: " + ?"}[unknown]
+}
+
 // Simulated marks an amount of money that a rehearsal made up.
 func Simulated(rehearsal bool) string {
 	if rehearsal {

@@ -32,19 +32,24 @@ func SubagentEnd(b contract.SubagentStop) (text string, failed bool) {
 	case "failed", "error", "killed", "lost":
 		failed = true
 	}
-	if b.Tokens > 0 {
-		text += ", " + words.Tokens(b.Tokens) + " tokens"
+	return text + After(", ", TokenCount(b.Tokens)), failed
+}
+
+// TokenCount is a number of tokens; empty: it is not known.
+func TokenCount(n int) string {
+	if n <= 0 {
+		return ""
 	}
-	return text, failed
+	return words.Tokens(n) + " tokens"
 }
 
 // Progress is what a subagent has done so far.
 func Progress(p contract.SubagentProgress) string {
-	parts := []string{words.Tokens(p.Tokens) + " tokens", words.Count(p.ToolUses, "tool")}
-	if last := ToolName(p.LastTool); last != "" {
-		parts = append(parts, "last "+last)
+	text := words.Count(p.ToolUses, "tool") + After(", last ", ToolName(p.LastTool))
+	if tokens := TokenCount(p.Tokens); tokens != "" {
+		text = tokens + ", " + text
 	}
-	return strings.Join(parts, ", ")
+	return text
 }
 
 // Turn describes what a turn has used.
@@ -56,7 +61,10 @@ func Turn(b contract.Turn) string {
 	if in := b.Usage.Input + b.Usage.CacheRead + b.Usage.CacheCreation; in > 0 || b.Usage.Output > 0 {
 		parts = append(parts, words.Tokens(in)+" in", words.Tokens(b.Usage.Output)+" out")
 	}
-	if b.CostUSD > 0 {
+	switch {
+	case b.Unknown:
+		parts = append(parts, "cost unknown")
+	case b.CostUSD > 0:
 		parts = append(parts, Dollars(b.CostUSD))
 	}
 	return strings.Join(parts, ", ")

@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 )
@@ -38,8 +37,11 @@ type Comparison struct {
 	before, after []Line // with the roles of their language, if it is known
 }
 
-// Compare compares two texts line by line. Each hunk has context unchanged lines around its changes.
-func Compare(old, new, lang string, context int) *Comparison {
+// unchanged is how many unchanged lines a hunk has around its changes.
+const unchanged = 3
+
+// Compare compares two texts line by line.
+func Compare(old, new, lang string) *Comparison {
 	c := &Comparison{a: sourceLines(old), b: sourceLines(new)}
 	c.before, c.after = hunkRoles(lang, old, len(c.a)), hunkRoles(lang, new, len(c.b))
 	edits := compare(c.a, c.b)
@@ -50,19 +52,16 @@ func Compare(old, new, lang string, context int) *Comparison {
 			continue
 		}
 		first, last := i == 0, i == len(edits)-1
-		if !first && !last && e.n <= 2*context {
+		if !first && !last && e.n <= 2*unchanged {
 			h = append(h, e) // the changes around it form one place
 			continue
 		}
-		around := min(context, e.n)
+		around := min(unchanged, e.n)
 		if !first {
-			if around > 0 {
-				h = append(h, e.part(0, around))
-			}
-			c.Hunks = append(c.Hunks, newHunk(h))
+			c.Hunks = append(c.Hunks, newHunk(append(h, e.part(0, around))))
 			h = nil
 		}
-		if !last && around > 0 {
+		if !last {
 			h = append(h, e.part(e.n-around, around))
 		}
 	}
@@ -161,158 +160,96 @@ type edit struct {
 	a, b, n int
 }
 
-// maxPairs is how many pairs of lines between two fixed ones are compared, to find the fewest edits.
-const maxPairs = 1 << 20
+// maxEdits is how many edits are searched for, at most: the time and the room for that grow with their square.
+const maxEdits = 4000
 
-// compare finds the edits that turn a into b. Lines that occur once in both texts, in the same order, are
-// fixed points; between them it searches the fewest edits, unless that takes long.
-func compare(a, b []string) []edit {
-	c := comparer{a: a, b: b}
-	i, j := 0, 0
-	for _, p := range fixedPoints(a, b) {
-		c.stretch(i, p[0], j, p[1])
-		c.add(same, p[0], p[1], 1)
-		i, j = p[0]+1, p[1]+1
-	}
-	c.stretch(i, len(a), j, len(b))
-	return c.edits
-}
-
-// fixedPoints returns pairs of equal lines, ascending in both texts.
-func fixedPoints(a, b []string) [][2]int {
-	type place struct{ a, b, inA, inB int }
-	places := make(map[string]*place, len(a))
-	for i, s := range a {
-		p := places[s]
-		if p == nil {
-			p = &place{}
-			places[s] = p
-		}
-		p.a, p.inA = i, p.inA+1
-	}
-	for i, s := range b {
-		if p := places[s]; p != nil {
-			p.b, p.inB = i, p.inB+1
+// compare finds the fewest edits that turn a into b. If there are too many, all between the equal lines at both ends is
+// removed, and added.
+func compare(a, b []string) (edits []edit) {
+	add := func(op operation, a, b, n int) {
+		if k := len(edits) - 1; k >= 0 && edits[k].op == op {
+			edits[k].n += n
+		} else if n > 0 {
+			edits = append(edits, edit{op, a, b, n})
 		}
 	}
-	var pairs [][2]int
-	for i, s := range a {
-		if p := places[s]; p.inA == 1 && p.inB == 1 {
-			pairs = append(pairs, [2]int{i, p.b})
-		}
-	}
-	return ascending(pairs)
-}
-
-// ascending returns the longest subsequence of pairs whose second numbers ascend.
-func ascending(pairs [][2]int) [][2]int {
-	if len(pairs) == 0 {
-		return nil
-	}
-	var ends []int // ends[k]: the pair that ends the best run of length k+1
-	before := make([]int, len(pairs))
-	for i, p := range pairs {
-		k := sort.Search(len(ends), func(k int) bool { return pairs[ends[k]][1] >= p[1] })
-		before[i] = -1
-		if k > 0 {
-			before[i] = ends[k-1]
-		}
-		if k == len(ends) {
-			ends = append(ends, i)
-		} else {
-			ends[k] = i
-		}
-	}
-	out := make([][2]int, 0, len(ends))
-	for i := ends[len(ends)-1]; i >= 0; i = before[i] {
-		out = append(out, pairs[i])
-	}
-	slices.Reverse(out)
-	return out
-}
-
-// comparer collects edits.
-type comparer struct {
-	a, b  []string
-	edits []edit
-}
-
-// add appends lines, to the previous edit if that has the same kind.
-func (c *comparer) add(op operation, a, b, n int) {
-	if n == 0 {
-		return
-	}
-	if k := len(c.edits) - 1; k >= 0 && c.edits[k].op == op {
-		c.edits[k].n += n
-		return
-	}
-	c.edits = append(c.edits, edit{op, a, b, n})
-}
-
-// stretch compares the lines between two fixed points.
-func (c *comparer) stretch(i, iEnd, j, jEnd int) {
-	head := 0
-	for i+head < iEnd && j+head < jEnd && c.a[i+head] == c.b[j+head] {
+	head, tail := 0, 0
+	for head < min(len(a), len(b)) && a[head] == b[head] {
 		head++
 	}
-	c.add(same, i, j, head)
-	i, j = i+head, j+head
-	tail := 0
-	for iEnd-tail > i && jEnd-tail > j && c.a[iEnd-tail-1] == c.b[jEnd-tail-1] {
+	for tail < min(len(a), len(b))-head && a[len(a)-tail-1] == b[len(b)-tail-1] {
 		tail++
 	}
-	iEnd, jEnd = iEnd-tail, jEnd-tail
-	if !c.fewest(i, iEnd, j, jEnd) {
-		c.add(removed, i, j, iEnd-i)
-		c.add(added, iEnd, j, jEnd-j)
+	add(same, 0, 0, head)
+	i, j, aEnd, bEnd := head, head, len(a)-tail, len(b)-tail
+	for _, p := range append(common(a[i:aEnd], b[j:bEnd]), [2]int{aEnd - head, bEnd - head}) {
+		x, y := head+p[0], head+p[1]
+		add(removed, i, j, x-i)
+		add(added, x, j, y-j)
+		if x < aEnd {
+			add(same, x, y, 1)
+		}
+		i, j = x+1, y+1
 	}
-	c.add(same, iEnd, jEnd, tail)
+	add(same, aEnd, bEnd, tail)
+	return edits
 }
 
-// fewest adds the fewest edits, if there are not too many lines to compare.
-func (c *comparer) fewest(i, iEnd, j, jEnd int) bool {
-	n, m := iEnd-i, jEnd-j
-	if n == 0 || m == 0 || n*m > maxPairs {
-		return false
-	}
-	common := make([]int32, (n+1)*(m+1)) // how many lines the texts from there on have in common
-	at := func(x, y int) *int32 { return &common[x*(m+1)+y] }
-	for x := n - 1; x >= 0; x-- {
-		for y := m - 1; y >= 0; y-- {
-			if c.a[i+x] == c.b[j+y] {
-				*at(x, y) = *at(x+1, y+1) + 1
-			} else {
-				*at(x, y) = max(*at(x+1, y), *at(x, y+1))
+// common returns pairs of equal lines, ascending in both texts, as many as possible; none if there are too many others
+// (Myers: An O(ND) difference algorithm, 1986).
+func common(a, b []string) (pairs [][2]int) {
+	most := min(len(a)+len(b), maxEdits)
+	reach := make([]int32, 2*most+3) // on each diagonal, how many lines of a are reached with so many edits
+	var before [][]int32             // the same with fewer edits
+	for edits := range most + 1 {
+		before = append(before, slices.Clone(reach[most+1-edits:most+2+edits]))
+		for k := -edits; k <= edits; k += 2 {
+			from := diagonal(before[edits], k, edits)
+			i := reach[most+1+from] + int32(max(k-from, 0))
+			for int(i) < len(a) && int(i)-k < len(b) && a[i] == b[int(i)-k] {
+				i++
+			}
+			if reach[most+1+k] = i; int(i) == len(a) && int(i)-k == len(b) {
+				return paired(before, len(a), len(b))
 			}
 		}
 	}
-	x, y, fromX, fromY := 0, 0, 0, 0
-	for x < n || y < m {
-		switch {
-		case x < n && y < m && c.a[i+x] == c.b[j+y]:
-			c.add(removed, i+fromX, j+fromY, x-fromX)
-			c.add(added, i+x, j+fromY, y-fromY)
-			c.add(same, i+x, j+y, 1)
-			x, y = x+1, y+1
-			fromX, fromY = x, y
-		case y == m || x < n && *at(x+1, y) >= *at(x, y+1):
-			x++
-		default:
-			y++
-		}
+	return nil
+}
+
+// diagonal returns the one from which the last of so many edits leads to diagonal k: that which is further.
+func diagonal(reach []int32, k, edits int) int {
+	if k == -edits || k < edits && reach[edits+k-1] < reach[edits+k+1] {
+		return k + 1
 	}
-	c.add(removed, i+fromX, j+fromY, n-fromX)
-	c.add(added, i+n, j+fromY, m-fromY)
-	return true
+	return k - 1
+}
+
+// paired goes the way back.
+func paired(before [][]int32, i, j int) (pairs [][2]int) {
+	for edits := len(before) - 1; edits >= 0; edits-- {
+		k, x, from := i-j, 0, 0
+		if edits > 0 {
+			from = diagonal(before[edits], k, edits)
+			x = int(before[edits][edits+from])
+		}
+		for i > x+max(k-from, 0) {
+			i, j = i-1, j-1
+			pairs = append(pairs, [2]int{i, j})
+		}
+		i, j = x, x-from
+	}
+	slices.Reverse(pairs)
+	return pairs
 }
 
 // maxDiffRows is how many lines of source a difference shows.
 const maxDiffRows = 2000
 
-// Diff shows what an edit removes and adds, with context unchanged lines around each change. It counts the
-// lines that are not shown.
-func Diff(old, new, lang string, o MarkdownOptions, context int) []Line {
-	c := Compare(old, new, lang, max(context, 0))
+// Diff shows what an edit removes and adds, with some unchanged lines around each change. It counts the lines that are
+// not shown.
+func Diff(old, new, lang string, o MarkdownOptions) []Line {
+	c := Compare(old, new, lang)
 	d := differ{Comparison: c, lay: o.layout(nil)}
 	at := 0
 	skip := func(to int) {

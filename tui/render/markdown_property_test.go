@@ -97,7 +97,7 @@ func TestWidthIsNeverExceeded(t *testing.T) {
 			lines := Markdown(src, o)
 			narrow(t, lines, max(width, 1))
 			narrow(t, new(MarkdownStream).Set(src, o), max(width, 1))
-			narrow(t, Diff(src[:len(src)/2], src[len(src)/3:], "go", o, 1), max(width, 1))
+			narrow(t, Diff(src[:len(src)/2], src[len(src)/3:], "go", o), max(width, 1))
 			testkit.Check(t, width <= 3 || strings.TrimSpace(src) == "" || len(lines) != 0,
 				"%s: no part of it is shown", name)
 		}
@@ -322,11 +322,12 @@ func TestUnclosedElements(t *testing.T) {
 }
 
 func TestDiff(t *testing.T) {
-	old := "package x\n\nfunc a() {\n\treturn 1\n}\n\n// b\n// c\n// d\n// e\nfunc b() {}\n"
-	edited := "package x\n\nfunc a() {\n\treturn 2 // two\n}\n\n// b\n// c\n// d\n// e\nfunc b() {}\nfunc c() {}\n"
-	tuitest.File(t, "diff", dump(Diff(old, edited, "go", MarkdownOptions{Width: 24}, 2))+
-		dump(Diff("", "a\nb\n", "", MarkdownOptions{Width: 24}, 2))+dump(Diff("a\nb", "", "", MarkdownOptions{Width: 24}, 2))+
-		dump(Diff("a\nb\n", "a\nb\n", "", MarkdownOptions{Width: 24}, 2)))
+	same := "}\n\n// b\n// c\n// c\n// c\n// d\n// e\nfunc b() {}\n"
+	old := "package x\n\nfunc a() {\n\treturn 1\n" + same
+	edited := "package x\n\nfunc a() {\n\treturn 2 // two\n" + same + "func c() {}\n"
+	tuitest.File(t, "diff", dump(Diff(old, edited, "go", MarkdownOptions{Width: 24}))+
+		dump(Diff("", "a\nb\n", "", MarkdownOptions{Width: 24}))+dump(Diff("a\nb", "", "", MarkdownOptions{Width: 24}))+
+		dump(Diff("a\nb\n", "a\nb\n", "", MarkdownOptions{Width: 24})))
 }
 
 // TestCompare: the edits turn one text into the other, and are few where few suffice.
@@ -370,7 +371,7 @@ func TestCompare(t *testing.T) {
 // TestDiffOfMuch is bounded in output and time.
 func TestDiffOfMuch(t *testing.T) {
 	o := MarkdownOptions{Width: 40}
-	lines := Diff(strings.Repeat("a\n", 200_000), strings.Repeat("b\n", 200_000), "", o, 3)
+	lines := Diff(strings.Repeat("a\n", 200_000), strings.Repeat("b\n", 200_000), "", o)
 	testkit.Check(t, len(lines) == maxDiffRows+1 && lines[maxDiffRows].Text() == "… 398000 lines more",
 		"%d lines, the last is %q", len(lines), lines[len(lines)-1].Text())
 	r := rand.New(rand.NewPCG(7, 8))
@@ -380,7 +381,7 @@ func TestDiffOfMuch(t *testing.T) {
 	}
 	before := strings.Join(shuffled, "\n")
 	r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-	narrow(t, Diff(before, strings.Join(shuffled, "\n"), "go", o, 3), 40)
+	narrow(t, Diff(before, strings.Join(shuffled, "\n"), "go", o), 40)
 }
 
 func FuzzMarkdown(f *testing.F) {
@@ -413,7 +414,7 @@ func FuzzMarkdown(f *testing.F) {
 		}
 		d := cmp.Diff(dump(Markdown(src+"\n", o)), dump(s.Set(src+"\n", o)))
 		testkit.Need(t, d == "", "%v", d)
-		narrow(t, Diff(src, src[len(src)/2:], "go", o, 1), width)
+		narrow(t, Diff(src, src[len(src)/2:], "go", o), width)
 		for i := range languages {
 			lang := strings.Fields(languages[i].names)[0]
 			for j, line := range Highlight(lang, src) {

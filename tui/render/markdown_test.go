@@ -194,7 +194,7 @@ func TestHunks(t *testing.T) {
 		"two that are near":    {numbers(1, 30), numbers(1, 9) + numbers(11, 14) + numbers(16, 30), []string{"-7,12 +7,10"}},
 		"what is put in twice": {numbers(1, 3), "x\n" + numbers(1, 3) + "x\n", []string{"-1,3 +1,5"}},
 	} {
-		got := testkit.Each(Compare(c.old, c.new, "", 3).Hunks, func(h Hunk) string { return h.String() })
+		got := testkit.Each(Compare(c.old, c.new, "").Hunks, func(h Hunk) string { return h.String() })
 		testkit.Same(t, name, c.want, got)
 	}
 }
@@ -225,7 +225,7 @@ func TestHunksMakeTheNewText(t *testing.T) {
 			}
 			return strings.Join(lines, "\n") + "\n"
 		}
-		c := Compare(join(a), join(b), "", rnd.IntN(4))
+		c := Compare(join(a), join(b), "")
 		var got []string
 		at, plus, minus := 0, 0, 0
 		for _, h := range c.Hunks {
@@ -248,9 +248,9 @@ func TestCleanLines(t *testing.T) {
 	testkit.Same(t, "", "a\nb c\n\nd", CleanLines("a\r\nb\vc\n\nd\v", clean))
 }
 
-// sides1 shows all hunks of a difference, with one line around each.
+// sides1 shows all hunks of a difference.
 func sides1(old, new, lang string) (lines []Line) {
-	c := Compare(old, new, lang, 1)
+	c := Compare(old, new, lang)
 	for _, h := range c.Hunks {
 		lines = append(lines, c.SideBySide(h, MarkdownOptions{Width: 41})...)
 	}
@@ -268,10 +268,14 @@ func TestSideBySide(t *testing.T) {
 		got = append(got, strings.TrimRight(line.Text(), " "))
 	}
 	want := []string{
+		"18 same             │18 same",
+		"19 same             │19 same",
 		"20 same             │20 same",
 		"21-    old 世界     │21+    new",
 		"22-gone             │",
 		"23 end              │22 end",
+		"24 end              │23 end",
+		"25 end              │24 end",
 	}
 	testkit.Same(t, "", want, got)
 	long := strings.Repeat("x", 100)

@@ -104,6 +104,12 @@ func (c *Editor) SetText(text string) {
 	c.ed.replace(0, len(c.ed.text), text, false)
 }
 
+// Begin replaces the text by the beginning of another one. What was written before is among the texts that Up shows.
+func (c *Editor) Begin(text string) {
+	c.hist.add(c.Text())
+	c.SetText(text)
+}
+
 // Insert writes at the cursor as a short paste does, such as a path that was picked.
 func (c *Editor) Insert(text string) {
 	c.closePopup()

@@ -152,8 +152,7 @@ func unfinished(verb string) error {
 	case "add":
 		return refused("write what is to be done after it", "/plan add: the step is missing")
 	}
-	return refused("write /plan "+verb+" done, start, skip, fail, pending, up, down, delete, text … or mode …",
-		"/plan %s: the change is missing", verb)
+	return refused("write /plan "+verb+" "+planWords, "/plan %s: the change is missing", verb)
 }
 
 func unknown(name string) error {

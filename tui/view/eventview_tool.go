@@ -23,7 +23,7 @@ func (o EventOptions) call(tool string, input json.RawMessage, columns int) rend
 		return o.shorten(l, columns)
 	}
 	if strings.HasPrefix(about, "/") && !strings.Contains(about, " ") {
-		about = o.shortenPath(about, space)
+		about = shortenLeft(about, space, o.Look.Glyphs.Ellipsis) // the name of a file says the most
 	}
 	return append(l, render.Span{Text: "  " + render.Shorten(about, space, o.Look.Glyphs.Ellipsis), Role: render.Base})
 }
@@ -106,7 +106,7 @@ func (o EventOptions) edit(list []eventtext.Member, lang string) (
 		return nil, nil, false
 	}
 	options := render.MarkdownOptions{Width: o.width(), Look: o.Look, Role: render.Base}
-	lines = render.Diff(o.value(before), o.value(now), lang, options, 3)
+	lines = render.Diff(o.value(before), o.value(now), lang, options)
 	return lines, without(list, "old_string", "new_string"), true
 }
 

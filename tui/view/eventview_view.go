@@ -161,25 +161,6 @@ func (o EventOptions) shorten(l render.Line, columns int) render.Line {
 	return l.Shorten(columns, o.Look.Glyphs.Ellipsis)
 }
 
-// shortenPath keeps the end of a path: the file's name says more than the first directories.
-func (o EventOptions) shortenPath(path string, columns int) string {
-	if render.Width(path) <= columns {
-		return path
-	}
-	mark := o.Look.Glyphs.Ellipsis
-	space := columns - render.Width(mark)
-	for rest := path; ; {
-		i := strings.IndexByte(rest[1:], '/')
-		if i < 0 {
-			break
-		}
-		if rest = rest[1+i:]; render.Width(rest) <= space {
-			return mark + rest
-		}
-	}
-	return render.Shorten(path, columns, mark)
-}
-
 // joined puts lines after one another, with a separator between them, on as many rows as they need.
 func (o EventOptions) joined(parts []render.Line) []render.Line {
 	var rows []render.Line

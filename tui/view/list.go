@@ -105,7 +105,7 @@ func (l *List) Sort() string {
 	if l.sorted == 0 {
 		return "In their own order."
 	}
-	return "Sorted by " + strings.ToLower(l.Columns[l.sorted-1].Head) + "."
+	return "Sorted by " + strings.ToLower(cmp.Or(l.Columns[l.sorted-1].Head, "mark")) + "."
 }
 
 // Chosen returns the current row.
@@ -124,9 +124,6 @@ func (l *List) Choose(key string) bool {
 	}
 	return i >= 0
 }
-
-// Step makes the next row the current one, or the previous one.
-func (l *List) Step(by int) (ListRow, bool) { l.move(by); return l.Chosen() }
 
 func (l *List) move(by int) {
 	if to := max(min(l.at+by, len(l.order)-1), 0); to != l.at {
@@ -241,7 +238,14 @@ func (l *List) arrange(key string) {
 			l.widths[n] = min(max(l.widths[n], render.Width(c.Head)), cmp.Or(c.Most, math.MaxInt))
 		}
 	}
-	l.at = max(slices.IndexFunc(l.order, func(i int) bool { return key != "" && l.rows[i].Key == key }), 0)
+	at := slices.IndexFunc(l.order, func(i int) bool { return l.rows[i].Key == key })
+	if at < 0 {
+		l.preview.Top()
+		if key != "" { // it is gone: the next one is at its place
+			at = min(l.at, len(l.order)-1)
+		}
+	}
+	l.at = max(at, 0)
 }
 
 func (r ListRow) sortsBy(n int) string {

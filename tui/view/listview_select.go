@@ -160,40 +160,45 @@ var none3 = listSpot{pos: pos{block: -1}}
 // span is some columns of a row.
 type span struct{ from, to int }
 
-// Match highlights a text, ignoring case; an empty text removes the highlight.
+// Match highlights a text, ignoring case; an empty text removes the highlight. The same text keeps its current match.
 func (v *ListView) Match(needle string) {
-	v.search = listSearch{at: none3}
-	for _, r := range needle {
-		v.search.needle = append(v.search.needle, unicode.ToLower(r))
+	folded := []rune(strings.Map(unicode.ToLower, needle))
+	if !slices.Equal(folded, v.search.needle) {
+		v.search = listSearch{folded, none3}
 	}
 }
 
-// MatchNext goes to the next match in the current block, or to the previous one. It returns false if there
-// is no further one.
-func (v *ListView) MatchNext(back bool) bool {
+// MatchNext goes to the next match in the current block, or to the previous one; beyond: also to one in another block,
+// at first to the one that is nearest to the top of the window. It returns false if there is no further one.
+func (v *ListView) MatchNext(back, beyond bool) bool {
 	v.update()
 	at := v.search.at
+	if at.block < 0 && beyond {
+		at = listSpot{v.top, -1}
+	}
 	if at.block < 0 || at.block >= v.total() {
 		return false
 	}
-	b := v.block(at.block)
-	step := 1
-	if back {
-		step = -1
-	}
-	for row := at.row; row >= 0 && row < b.rows(); row += step {
-		found := v.search.matches(v.text(pos{at.block, row}))
-		for k := range found {
-			if back {
-				k = len(found) - 1 - k
-			}
-			s := listSpot{pos{at.block, row}, found[k].from}
-			if !back && at.before(s) || back && s.before(at) {
+	for p := at.pos; beyond || p.block == at.block; {
+		found := v.search.matches(v.text(p))
+		if back {
+			slices.Reverse(found)
+		}
+		for _, f := range found {
+			if s := (listSpot{p, f.from}); !back && at.before(s) || back && s.before(at) {
 				v.search.at = s
-				v.show(s.pos)
+				v.show(p)
 				return true
 			}
 		}
+		q, _ := v.down(p, 1)
+		if back {
+			q = v.up(p, 1)
+		}
+		if q == p {
+			break
+		}
+		p = q
 	}
 	return false
 }

@@ -198,16 +198,16 @@ func TestListMatch(t *testing.T) {
 	st.role(21, 2, render.Match)
 	st.role(8, 3, render.Match)
 	st.role(5, 2, render.Base)
-	v.MatchNext(false)
-	v.MatchNext(false)
+	v.MatchNext(false, false)
+	v.MatchNext(false, false)
 	st.draw()
 	st.role(6, 2, render.Match)
 	st.role(8, 3, render.MatchAt)
-	testkit.Same(t, "there is a further match", false, v.MatchNext(false))
+	testkit.Same(t, "there is a further match", false, v.MatchNext(false, false))
 	for range 2 {
-		testkit.Same(t, "the way back is another", true, v.MatchNext(true))
+		testkit.Same(t, "the way back is another", true, v.MatchNext(true, false))
 	}
-	testkit.Same(t, "the way back goes on", false, v.MatchNext(true))
+	testkit.Same(t, "the way back goes on", false, v.MatchNext(true, false))
 	// A match in a folded block unfolds it.
 	v.GoTo(30)
 	rows = st.draw()
@@ -294,7 +294,7 @@ func fiddle(t *testing.T, seed uint64, ops []byte) {
 		tview.MouseRightDown}
 	keys := []func(){v.PageUp, v.PageDown, v.HalfUp, v.HalfDown, v.Top, v.Bottom, v.NextBlock, v.PrevBlock, v.ToggleAll,
 		v.SelectStart, v.SelectClear, func() { v.Toggle() }, func() { v.Copy() }, func() { v.Behind() },
-		func() { v.MatchNext(r.IntN(2) == 0) }, func() { v.Extend(r.IntN(40) - 20) },
+		func() { v.MatchNext(r.IntN(2) == 0, r.IntN(2) == 0) }, func() { v.Extend(r.IntN(40) - 20) },
 		func() { v.Up(r.IntN(100000)) }, func() { v.Down(r.IntN(100000)) }, func() { v.GoTo(r.IntN(200) - 50) },
 		func() { v.Mark(r.IntN(100) - 10) }, func() { v.Match(listWords[r.IntN(len(listWords))][:1]) }, func() {
 			v.bar = r.IntN(2) == 0

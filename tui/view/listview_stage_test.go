@@ -428,7 +428,7 @@ func TestLastBlockIsRemoved(t *testing.T) {
 		"resize": func(h *testMouse) { h.st.resize(30, 7) },
 		"copy":   func(h *testMouse) { h.st.view.Copy() },
 		"extend": func(h *testMouse) { h.st.view.Extend(-2) },
-		"match":  func(h *testMouse) { h.st.view.MatchNext(false) },
+		"match":  func(h *testMouse) { h.st.view.MatchNext(false, false) },
 		"cursor": func(h *testMouse) { h.st.view.PrevBlock(); h.st.view.NextBlock(); h.st.view.PrevBlock() },
 		"toggle": func(h *testMouse) { h.st.view.Toggle(); h.st.view.ToggleAll() },
 		"drag":   func(h *testMouse) { h.drag([2]int{4, 1}, [2]int{6, 2}, [2]int{6, -3}) },

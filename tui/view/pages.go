@@ -149,12 +149,10 @@ type PageAgent struct {
 	Open      bool // they are shown individually
 
 	// What only its tile shows.
-	Work    Work
-	Root    string // the directory in which it works; paths are relative to it
-	Model   string // empty: unknown
-	CostUSD float64
-	// Simulated reports that a scripted model plays; costs are not real.
-	Simulated bool
+	Work  Work
+	Root  string // the directory in which it works; paths are relative to it
+	Model string // empty: unknown
+	Cost  string // empty: none
 }
 
 // Subagent is one line below an agent's.
@@ -177,23 +175,18 @@ type StatusData struct {
 	Words   int         // how many inputs of the human are awaited
 	Waiting time.Duration
 
-	CostUSD float64
-	// Simulated reports that a scripted model plays; costs are not real.
-	Simulated bool
-	Tokens    int
-	Elapsed   time.Duration
-	Restarts  int
-	Mode      string // of the keyboard: "NORMAL"
-	Grants    string // the permission mode: "ask"; empty: unknown, or shown as a warning
-	Hint      string // "? help"
-	Flash     string // a recent answer: it replaces the figures
-	// FlashShort replaces Flash on a narrow line; empty: the flash is shortened.
-	FlashShort string
-	Fallback   string   // who decides in the Arbiter's place: "The rules decide"; empty: nobody
-	Quota      string   // how much of the plan is used: "plan 81 %"; empty: not known
-	Scarce     bool     // it is nearly used up
-	Decider    string   // who decides if not the Arbiter: "hybrid"
-	Warnings   []string // REHEARSAL, ALLOW ALL: never dropped
+	Cost     string // empty: nothing has cost anything yet
+	Tokens   int
+	Elapsed  time.Duration
+	Restarts int
+	Mode     string   // of the keyboard: "NORMAL"
+	Grants   string   // the permission mode: "ask"; empty: unknown, or shown as a warning
+	Flash    string   // a recent answer: it replaces the figures
+	Fallback string   // who decides in the Arbiter's place: "The rules decide"; empty: nobody
+	Quota    string   // how much of the plan is used: "plan 81 %"; empty: not known
+	Scarce   bool     // it is nearly used up
+	Decider  string   // who decides if not the Arbiter: "hybrid"
+	Warnings []string // REHEARSAL, ALLOW ALL: never dropped
 }
 
 // PageFinding is one fact that a person should know before a run begins.
@@ -208,7 +201,6 @@ type HomeData struct {
 	Threads  int    // runs that can be resumed
 	Newest   string // the title of the last active one
 	NewestAt time.Time
-	Hint     string // how to resume them: "Ctrl+R"
 	Now      time.Time
 	Warnings []string // REHEARSAL, ALLOW ALL
 }
@@ -279,8 +271,8 @@ func Age(then, now time.Time) string {
 	return then.Format("2 Jan 2006")
 }
 
-// shortPage returns an agent's name for little room: "Orch. II".
-func shortPage(name string) string {
+// ShortName returns an agent's name for little room: "Orch. II".
+func ShortName(name string) string {
 	if number, ok := strings.CutPrefix(name, "Orchestrator "); ok {
 		return "Orch. " + number
 	}

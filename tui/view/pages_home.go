@@ -6,6 +6,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -211,9 +212,7 @@ func (o *PageHome) threadLines(w int) []render.Line {
 	if w < 60 {
 		first[1].Text = words.Count(d.Threads, "run") + " to resume"
 	}
-	if d.Hint != "" {
-		first = append(first, render.Span{Text: "  " + d.Hint, Role: render.Key})
-	}
+	first = first.Append(render.Key, "  "+keys.KeyOf(keys.Everywhere, keys.OpenRuns))
 	when := Age(d.NewestAt, d.Now)
 	if when != "" {
 		when = " " + g.Separator + " " + when

@@ -3,11 +3,13 @@ package view
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gdamore/tcell/v2"
 
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -94,7 +96,7 @@ func (r *PageRoster) Draw(screen tcell.Screen) {
 	if w < 60 {
 		shown = slices.Clone(shown)
 		for i := range shown {
-			shown[i].Name = shortPage(shown[i].Name)
+			shown[i].Name = ShortName(shown[i].Name)
 		}
 	}
 	t := r.measure(shown, w)
@@ -431,7 +433,8 @@ func SubagentLines(look *render.Look, list []Subagent, width int) []render.Line 
 			right = append(right, render.Span{Text: "  ", Role: render.Base})
 			right = append(right, look.Meter(5, s.Pct, "")...)
 		}
-		right = append(right, render.Span{Text: padLeft(words.Tokens(s.Tokens), 6, ""), Role: render.Dim})
+		count := strings.TrimSuffix(eventtext.TokenCount(s.Tokens), " tokens")
+		right = append(right, render.Span{Text: padLeft(count, 6, ""), Role: render.Dim})
 		space := width - l.Width() - right.Width()
 		if space >= 0 {
 			l = append(l, render.Span{Text: padPage(s.Doing, space, g.Ellipsis), Role: render.Dim})

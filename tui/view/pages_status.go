@@ -92,7 +92,7 @@ func (s *PageStatus) pieces(columns int) (p []pagePiece) {
 	if d.Awaited != "" && !d.Human {
 		who := d.Awaited
 		if narrow {
-			who = shortPage(who)
+			who = ShortName(who)
 		}
 		p = append(p, pagePiece{rankAwaited, false, append(
 			s.look.Await(time.Now(), render.StatusBarDim, render.StatusBarStrong),
@@ -100,9 +100,6 @@ func (s *PageStatus) pieces(columns int) (p []pagePiece) {
 		add(rankWaiting, false, render.StatusBarDim, waiting)
 	}
 	if d.Flash != "" {
-		if narrow && d.FlashShort != "" {
-			d.Flash = d.FlashShort
-		}
 		add(rankFlash, true, render.StatusBarStrong, d.Flash)
 	} else {
 		s.figures(add)
@@ -118,7 +115,7 @@ func (s *PageStatus) pieces(columns int) (p []pagePiece) {
 		p = append(p, pagePiece{rankGrants, true, l})
 	}
 	add(rankMode, true, render.StatusBarStrong, d.Mode)
-	add(rankHint, true, render.StatusBarDim, d.Hint)
+	add(rankHint, true, render.StatusBarDim, "F1 help")
 	return p
 }
 
@@ -142,9 +139,7 @@ func (s *PageStatus) figures(add func(rank int, right bool, role render.Role, te
 	if d.Tokens > 0 {
 		add(rankTokens, true, render.StatusBarDim, words.Tokens(d.Tokens)+" tok")
 	}
-	if d.CostUSD > 0 || d.Elapsed > 0 {
-		add(rankCost, true, render.StatusBar, fmt.Sprintf("$%.2f%s", d.CostUSD, eventtext.Simulated(d.Simulated)))
-	}
+	add(rankCost, true, render.StatusBar, d.Cost)
 	if d.Elapsed > 0 {
 		add(rankElapsed, true, render.StatusBarDim, PageClock(d.Elapsed))
 	}
@@ -350,7 +345,7 @@ func (p *PlanStrip) step(i, w int) render.Line {
 // list returns an agent's own list in one row: its progress, and the current task.
 func (p *PlanStrip) list(t Tasks, w int) render.Line {
 	done, current := count(t.Items)
-	l := render.Line{{Text: "  " + shortPage(t.Agent), Role: t.Tone},
+	l := render.Line{{Text: "  " + ShortName(t.Agent), Role: t.Tone},
 		{Text: fmt.Sprintf(" %d/%d", done, len(t.Items)), Role: render.Dim}}
 	if current >= 0 && t.Items[current].Status != "done" {
 		l = append(l, render.Span{Text: "  " + t.Items[current].Text, Role: render.Dim})

@@ -116,8 +116,8 @@ func newRunStrips(l *render.Look) *runStrips {
 	p.roster.Set(pageAgents)
 	p.roster.selected = "orch-3"
 	p.strip.Set(steps, tasks)
-	p.status.Set(StatusData{Word: "Working", Awaited: "Orchestrator II", Waiting: 4 * time.Minute, CostUSD: 3.417,
-		Tokens: 1_284_000, Elapsed: 83*time.Minute + 7*time.Second, Restarts: 1, Mode: "NORMAL", Hint: "? help",
+	p.status.Set(StatusData{Word: "Working", Awaited: "Orchestrator II", Waiting: 4 * time.Minute, Cost: "$3.42",
+		Tokens: 1_284_000, Elapsed: 83*time.Minute + 7*time.Second, Restarts: 1, Mode: "NORMAL",
 		Warnings: []string{"REHEARSAL"}})
 	return p
 }
@@ -127,7 +127,7 @@ var everyPage = map[string]func(*render.Look) tview.Primitive{
 	"oracle": func(l *render.Look) tview.Primitive {
 		p := NewHome(l)
 		p.Set(HomeData{Findings: findings, Threads: 4, Newest: "Give the invoices a total",
-			Hint: "Ctrl+R", Now: pageBegan})
+			Now: pageBegan})
 		return p
 	},
 	"oracle-bare": func(l *render.Look) tview.Primitive {
@@ -292,7 +292,7 @@ func dread(l *render.Look, text string, random *rand.Rand) []tview.Primitive {
 	o := NewHome(l)
 	o.Set(HomeData{Findings: []PageFinding{{text, text, render.Good}, {"", text, render.Bad},
 		{text, "", render.Base}},
-		Threads: many, Newest: text, Hint: text, Warnings: []string{text, "ALLOW ALL"}})
+		Threads: many, Newest: text, Warnings: []string{text, "ALLOW ALL"}})
 	s := NewList(l)
 	s.Title, s.Empty, s.Warning, s.Note = []string{text, ""}[many%2], text, []string{text, ""}[many/2%2],
 		render.Of(render.Dim, text)
@@ -329,8 +329,8 @@ func dread(l *render.Look, text string, random *rand.Rand) []tview.Primitive {
 	strip.Set(steps, []Tasks{{text, render.Dim, steps}})
 	st := NewStatus(l)
 	st.Set(StatusData{Word: text, Awaited: text, Human: many%2 == 0, Waiting: time.Duration(random.Int64()),
-		CostUSD: math.Inf(1), Tokens: random.Int(), Elapsed: time.Duration(random.Int64()),
-		Restarts: many, Mode: text, Hint: text, Flash: []string{"", text}[many%2],
+		Cost: text, Tokens: random.Int(), Elapsed: time.Duration(random.Int64()),
+		Restarts: many, Mode: text, Flash: []string{"", text}[many%2],
 		Warnings: []string{text, "REHEARSAL"}[:many%3%3]})
 	return []tview.Primitive{o, s, a, r, strip, st}
 }
@@ -465,7 +465,7 @@ func drawAt(t *testing.T, p tview.Primitive, w, h int) (string, tcell.Simulation
 
 func TestHomeThreads(t *testing.T) {
 	p := NewHome(darkLook(t))
-	p.Set(HomeData{Threads: 2, Newest: "a title", Hint: "Ctrl+R", Now: pageBegan})
+	p.Set(HomeData{Threads: 2, Newest: "a title", Now: pageBegan})
 	got, _ := drawAt(t, p, 80, 20)
 	found := false
 	for y, row := range strings.Split(got, "\n") {
@@ -630,8 +630,8 @@ func TestPlanStripKeepsTheCurrentInSight(t *testing.T) {
 	testkit.Check(t, done == 1 && current == 1, "all over: %d, %d", done, current)
 }
 
-var full = StatusData{Word: "Working", Awaited: "Orchestrator II", Waiting: 4 * time.Minute, CostUSD: 3.417,
-	Tokens: 1_284_000, Elapsed: 83*time.Minute + 7*time.Second, Restarts: 2, Mode: "NORMAL", Hint: "? help",
+var full = StatusData{Word: "Working", Awaited: "Orchestrator II", Waiting: 4 * time.Minute, Cost: "$3.42",
+	Tokens: 1_284_000, Elapsed: 83*time.Minute + 7*time.Second, Restarts: 2, Mode: "NORMAL",
 	Warnings: []string{"REHEARSAL", "ALLOW ALL"}}
 
 func bar(t *testing.T, d StatusData, w int) string {
@@ -659,7 +659,7 @@ func TestStatusNeverDropsWarnings(t *testing.T) {
 // What was dropped at a width does not come back at a smaller one, and values are dropped in the documented
 // order.
 func TestStatusDropsInOrder(t *testing.T) {
-	order := []string{"1.3M tok", "? help", "2 restarts", "4m", "1:23:07", "$3.42", "NORMAL", "II", "Working"}
+	order := []string{"1.3M tok", "F1 help", "2 restarts", "4m", "1:23:07", "$3.42", "NORMAL", "II", "Working"}
 	d := full
 	d.Warnings = d.Warnings[:1]
 	gone := 0
@@ -718,8 +718,8 @@ func TestPageWords(t *testing.T) {
 		{PageClock(42 * time.Second), "0:42"}, {PageClock(3723 * time.Second), "1:02:03"},
 		{Age(pageBegan, pageBegan.Add(26*time.Hour)), "1d 2h"}, {Age(pageBegan, pageBegan.AddDate(0, 2, 0)), "1 Jan 2000"},
 		{Age(time.Time{}, pageBegan), ""},
-		{shortPage("Orchestrator IV"), "Orch. IV"},
-		{shortPage("Arbiter"), "Arbiter"},
+		{ShortName("Orchestrator IV"), "Orch. IV"},
+		{ShortName("Arbiter"), "Arbiter"},
 	} {
 		testkit.Same(t, "", c.want, c.got)
 	}

@@ -67,9 +67,9 @@ func criteria(s *supervisor.State) string {
 		found[r.Text+"\x00"+r.Command] = r.Status
 	}
 	for i, c := range s.Task.Acceptance.Criteria {
-		fmt.Fprintf(&b, "%d. %s", i+1, SlashWord(c.Text))
+		fmt.Fprintf(&b, "%d. %s", i+1, verbatim(c.Text))
 		if c.Command != "" && c.Command != c.Text {
-			fmt.Fprintf(&b, " (%s)", SlashWord(c.Command))
+			fmt.Fprintf(&b, " (%s)", verbatim(c.Command))
 		}
 		fmt.Fprintf(&b, ", set by the %s", c.By)
 		if status := found[c.Text+"\x00"+c.Command]; status != "" {
@@ -173,7 +173,7 @@ func costSlash(s *supervisor.State) string {
 	var b strings.Builder
 	used := s.Used()
 	mark := eventtext.Simulated(s.Options.Rehearsal)
-	fmt.Fprintf(&b, "**$%.4f**%s in all", s.Spent(), mark)
+	fmt.Fprintf(&b, "%s in all", runCost(s, fmt.Sprintf("**$%.4f**", s.Spent())))
 	if s.Options.MaxCostUSD > 0 {
 		fmt.Fprintf(&b, ", of $%.2f at most", s.Options.MaxCostUSD)
 	}
@@ -181,7 +181,8 @@ func costSlash(s *supervisor.State) string {
 		"| %d |\n| out | %d |\n\n| agent | cost%s |\n|---|--:|\n",
 		used.Input, used.CacheRead, used.CacheCreation, used.Output, mark)
 	for _, a := range s.Agents {
-		fmt.Fprintf(&b, "| %s | $%.4f |\n", SlashName(s, a.ID), a.Spent())
+		fmt.Fprintf(&b, "| %s | %s |\n", SlashName(s, a.ID), eventtext.Costs(fmt.Sprintf("$%.4f", a.Spent()), false,
+			a.CostUnknown))
 	}
 	if s.Options.Rehearsal {
 		b.WriteString("\nA rehearsal: these are the prices of a scripted model, and nothing is paid.")
@@ -647,6 +648,14 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
+// verbatim is code for a text that Markdown would change, such as the name __init__.py.
+func verbatim(text string) string {
+	if strings.ContainsAny(text, "*_`~[<|\\") {
+		return code(text)
+	}
+	return SlashWord(text)
+}
+
 func tools(m agents.Agent) string {
 	list := "all"
 	if m.Tools != nil {
@@ -829,13 +838,9 @@ func SlashWaiting(s *supervisor.State) []supervisor.Mail {
 	if s == nil {
 		return nil
 	}
-	var list []supervisor.Mail
-	for _, m := range s.Conversation.Mail {
-		if m.From == contract.Human && m.Wire == "" {
-			list = append(list, m)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(s.Conversation.Mail), func(m supervisor.Mail) bool {
+		return m.From != contract.Human || m.Wire != ""
+	})
 }
 
 // touch returns the command for /reword and /withdraw, or an error if it is not possible.

@@ -118,15 +118,17 @@ func TestSlashAnswers(t *testing.T) {
 			AgentSpending: supervisor.AgentSpending{CostUSD: 1}},
 		{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-2"}, Role: supervisor.RoleOrchestrator,
 			Name: "Orchestrator II"}, AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentBusy},
+			AgentSpending: supervisor.AgentSpending{CostUnknown: true},
 			AgentContext: supervisor.AgentContext{Context: bridge.Context{Tokens: 50_000, Window: 200_000, Pct: 25,
 				TurnsLeft: 9}}},
 	}
 	for text, want := range map[string][]string{
 		contextSlash(s, ""): {"The Arbiter** nothing is known yet", "50000 of 200000 tokens, 25.0 %, about 9 turns",
 			"70 %", "85 %"},
-		contextSlash(s, "orch-1"):          {"Orchestrator I"},
-		contextSlash(nil, ""):              {"no such agent"},
-		costSlash(s):                       {"$1.2500", "$2.00 at most", "| Orchestrator I | $1.0000 |"},
+		contextSlash(s, "orch-1"): {"Orchestrator I"},
+		contextSlash(nil, ""):     {"no such agent"},
+		costSlash(s): {"**$1.2500** + ? in all, of $2.00 at most", "| Orchestrator I | $1.0000 |",
+			"$0.0000 + ?"},
 		costSlash(nil):                     {"Nothing yet"},
 		permissions(s):                     {"**ask**", "`Bash(git *)`", "1 action."},
 		permissions(nil):                   {"no run"},
@@ -440,7 +442,7 @@ func TestNow(t *testing.T) {
 	work := map[string]Work{
 		"orch-1": {
 			AgentActivity: eventtext.AgentActivity{Items: []eventtext.ActivityItem{{At: now.Add(-12 * time.Second), Tool: "Read",
-				Summary: "/loom/header/header.go"}}},
+				Summary: "/loom/header/__init__.py"}}},
 		},
 		"orch-2": {AgentActivity: eventtext.AgentActivity{Subagents: []eventtext.SubagentActivity{
 			{ID: "a", Name: "Look here", Began: now.Add(-30 * time.Second), Ended: now.Add(-10 * time.Second),
@@ -451,7 +453,7 @@ func TestNow(t *testing.T) {
 		"orch-5": {Writing: "One line.\nAnd these are the words"},
 	}
 	want := `- **The Arbiter**: waits, for 40 s.
-- **Orchestrator I** (developer): Read header/header.go, for 12 s; context 34 %, $0.41.
+- **Orchestrator I** (developer): ` + "`Read header/__init__.py`" + `, for 12 s; context 34 %, $0.41.
 - **Orchestrator II**: Look there, for 30 s.
   - Look here: done, for 20 s, 18k tokens
   - Look there: Grep ReadHeader, for 30 s, 36k tokens

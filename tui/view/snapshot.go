@@ -63,8 +63,10 @@ func AgentRow(s *supervisor.State, a *supervisor.Agent, waits []supervisor.Inbox
 		Pct: a.Context.Pct, Level: a.WarnedLevel,
 		Age: max(now.Sub(since), 0), Past: SlashOver(a) || a.Status == supervisor.AgentEnded,
 		Subagents: subagents(a, w, now),
-		Work:      done, Root: SnapshotRoot(s, a), Model: SnapshotModel(s, a), CostUSD: a.Spent(),
-		Simulated: s.Options.Rehearsal,
+		Work:      done, Root: SnapshotRoot(s, a), Model: SnapshotModel(s, a),
+	}
+	if a.Spent() > 0 || a.CostUnknown {
+		line.Cost = eventtext.Costs(eventtext.Dollars(a.Spent()), s.Options.Rehearsal, a.CostUnknown)
 	}
 	if a.Fuse.USD > 0 {
 		line.Fuse = eventtext.Dollars(a.FuseSpent()) + " of " + eventtext.Dollars(a.Fuse.USD) +
@@ -349,16 +351,16 @@ func Now(s *supervisor.State, work func(id string) Work, now time.Time) string {
 
 // sentence describes what an agent does, and for how long.
 func sentence(row PageAgent) string {
-	text := row.State
+	text, doing := row.State, verbatim(row.Doing)
 	switch {
-	case row.Bell && row.Doing != "":
-		text += ": " + row.Doing
+	case row.Bell && doing != "":
+		text += ": " + doing
 	case row.Busy && row.Tail:
 		text = "writes: " + row.Doing
-	case row.Busy && row.Doing != "":
-		text = row.Doing
-	case row.Doing != "":
-		text += ", " + row.Doing
+	case row.Busy && doing != "":
+		text = doing
+	case doing != "":
+		text += ", " + doing
 	}
 	if row.Age >= time.Second && !row.Tail {
 		text += ", for " + eventtext.Span(row.Age.Truncate(time.Second))
@@ -371,9 +373,7 @@ func figures(row PageAgent) string {
 	if row.Known {
 		text += "; context " + eventtext.Percent(row.Pct)
 	}
-	if row.CostUSD > 0 {
-		text += ", " + eventtext.Dollars(row.CostUSD) + eventtext.Simulated(row.Simulated)
-	}
+	text += eventtext.After(", ", row.Cost)
 	if row.Fuse != "" {
 		text += ", fuse " + row.Fuse
 	}
@@ -388,11 +388,12 @@ func subagentWords(sub Subagent) string {
 	case !sub.Works:
 		text += "done"
 	case sub.Doing != "":
-		text += sub.Doing
+		text += verbatim(sub.Doing)
 	default:
 		text += "at work"
 	}
-	return text + ", for " + eventtext.Span(sub.Age.Truncate(time.Second)) + ", " + words.Tokens(sub.Tokens) + " tokens"
+	text += ", for " + eventtext.Span(sub.Age.Truncate(time.Second))
+	return text + eventtext.After(", ", eventtext.TokenCount(sub.Tokens))
 }
 
 // SnapshotSteps converts steps of a plan, or of an agent's own list, for the pages.
@@ -498,12 +499,16 @@ var runTones = map[string]render.Role{
 
 // SnapshotStatus returns the status line of a run.
 func SnapshotStatus(s *supervisor.State, waits []supervisor.InboxItem, now time.Time) StatusData {
-	used := s.Used()
+	used, o, all := s.Used(), &s.Options, s.Options.Permissions == string(runconfig.ModeAllowAll)
 	d := StatusData{
-		Word: eventtext.RunState(s, now), CostUSD: s.Spent(), Simulated: s.Options.Rehearsal,
+		Word:     eventtext.RunState(s, now),
 		Tokens:   used.Input + used.Output + used.CacheRead + used.CacheCreation,
 		Elapsed:  elapsedSnapshot(s, now),
-		Restarts: s.Lifecycle.Crashes, Warnings: warnings(&s.Options),
+		Restarts: s.Lifecycle.Crashes,
+		Warnings: Warnings(o.Rehearsal, all, o.Sandbox == nil && (all || o.SandboxReason != "")),
+	}
+	if s.Spent() > 0 || d.Elapsed > 0 {
+		d.Cost = runCost(s, eventtext.Dollars(s.Spent()))
 	}
 	known := false
 	if d.Decider, known = deciderWords[s.Options.Decider]; !known {
@@ -522,6 +527,12 @@ func SnapshotStatus(s *supervisor.State, waits []supervisor.InboxItem, now time.
 	d.Awaited, d.Words, d.Waiting = awaited(s, waits, now)
 	d.Human = d.Words > 0
 	return d
+}
+
+// runCost marks what a run has cost.
+func runCost(s *supervisor.State, amount string) string {
+	unknown := func(a *supervisor.Agent) bool { return a.CostUnknown }
+	return eventtext.Costs(amount, s.Options.Rehearsal, slices.ContainsFunc(s.Agents, unknown))
 }
 
 // quotaWord describes how much of the fullest usage window is used; scarce reports that it is nearly used
@@ -555,30 +566,26 @@ func elapsedSnapshot(s *supervisor.State, now time.Time) time.Duration {
 	return s.Budget.Runtime.Elapsed(end)
 }
 
-// warnings returns the warnings that must always be visible.
-func warnings(o *runconfig.Options) []string {
-	var list []string
-	if o.Rehearsal {
+// Warnings returns the warnings that must always be visible.
+func Warnings(rehearsal, allowAll, unsandboxed bool) (list []string) {
+	if rehearsal {
 		list = append(list, "REHEARSAL")
 	}
-	if o.Permissions == "allow-all" {
+	if allowAll {
 		list = append(list, "ALLOW ALL")
 	}
-	if o.Sandbox == nil && (o.Permissions == "allow-all" || o.SandboxReason != "") {
+	if unsandboxed {
 		list = append(list, "UNSANDBOXED")
 	}
 	return list
 }
-
-// AllowAll is the permission mode that never asks.
-const AllowAll = "allow-all"
 
 // Confinement summarizes the restrictions of a run's agents: what they may do, what confines them, and
 // whether files of the workspace are loaded.
 func Confinement(o *runconfig.Options, g *render.Glyphs) render.Line {
 	sep := " " + g.Separator + " "
 	var l render.Line
-	if mode := SlashWord(o.Permissions); mode == AllowAll {
+	if mode := SlashWord(o.Permissions); mode == string(runconfig.ModeAllowAll) {
 		l = render.Of(render.Danger, mode).Append(render.Dim, sep)
 	} else if mode != "" {
 		l = render.Of(render.Dim, mode+sep)
@@ -586,7 +593,7 @@ func Confinement(o *runconfig.Options, g *render.Glyphs) render.Line {
 	switch {
 	case o.Sandbox != nil:
 		l = l.Append(render.Dim, "sandbox")
-	case o.Permissions == AllowAll || o.SandboxReason != "":
+	case o.Permissions == string(runconfig.ModeAllowAll) || o.SandboxReason != "":
 		l = l.Append(render.Warn, "no sandbox")
 	default:
 		l = l.Append(render.Dim, "no sandbox")

@@ -64,8 +64,8 @@ func (a PageAgent) head(look *render.Look, width int) render.Line {
 	}
 	figures := ContextFigures(look, a)
 	var cost, model, mode render.Line
-	if a.CostUSD > 0 {
-		cost = render.Of(render.Dim, eventtext.Dollars(a.CostUSD)+eventtext.Simulated(a.Simulated)+"  ")
+	if a.Cost != "" {
+		cost = render.Of(render.Dim, a.Cost+"  ")
 	}
 	if a.Model != "" {
 		model = render.Of(render.Dim, a.Model+"  ")
@@ -380,7 +380,7 @@ func (p tilePainter) group(height int) []render.Line {
 		text += fmt.Sprintf(", %d done", done)
 	}
 	head := render.Line{{Text: mark + " ", Role: render.Active}, {Text: text, Role: render.Strong},
-		{Text: "  " + words.Tokens(tokens) + " tokens", Role: render.Dim}}
+		{Text: eventtext.After("  ", eventtext.TokenCount(tokens)), Role: render.Dim}}
 	if !open {
 		return []render.Line{head}
 	}

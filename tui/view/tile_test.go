@@ -36,7 +36,7 @@ func busy() PageAgent {
 			{At: atTile(4), Until: atTile(28), Tool: "Bash", Summary: "go test ./...", Result: "one\nok loom\nok writer"},
 			{At: atTile(30), Until: atTile(31), Tool: "Bash", Summary: "false", Result: "Exit code 1\nno", Failed: true},
 		}}},
-		Root: "/loom", Model: "sonnet", CostUSD: 0.41,
+		Root: "/loom", Model: "sonnet", Cost: "$0.41",
 	}
 }
 
@@ -127,6 +127,8 @@ func TestSubagentsAreGrouped(t *testing.T) {
 	testkit.Check(t, group >= 0 && strings.Contains(got[group], "▸ 3 subagents") && !strings.Contains(text, "parser"),
 		"folded:\n%s", text)
 	one.Open = true
+	row := SubagentLines(lookTile(t, render.ASCII), []Subagent{{Name: "new", Works: true}}, 40)[0].Text()
+	testkit.Check(t, strings.HasSuffix(strings.TrimRight(row, " "), " 0s"), "its tokens are not known yet: %q", row)
 	if got, _ = textsTile(one, 90, 4, lookTile(t, render.ASCII)); !strings.Contains(strings.Join(got, "\n"),
 		"+ 3 subagents") {
 		t.Errorf("without room:\n%s", strings.Join(got, "\n"))

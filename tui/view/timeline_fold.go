@@ -42,6 +42,7 @@ type timelineData struct {
 	decisions []TimelineDecision
 	charges   contract.Charges
 	usd       float64 // charged to the run
+	unknown   bool    // it has cost more
 }
 
 // cost returns what an agent has cost.
@@ -175,7 +176,12 @@ func author(id string) string {
 }
 
 func textTimeline(e contract.Event) string {
-	return eventtext.Plain(eventtext.One(eventtext.Line(e, nil), maxText))
+	text := eventtext.One(eventtext.Line(e, nil), maxText)
+	switch e.Body.(type) {
+	case contract.ToolUse, contract.ToolCall, contract.PermissionRequest: // a call is shown as it is
+		return strings.Clone(text)
+	}
+	return eventtext.Plain(text)
 }
 
 // lane returns the lane of an agent; nil if the id is not an agent's, or there are too many lanes.
@@ -246,6 +252,7 @@ func (t *Timeline) turned(at time.Time, e contract.Event, b contract.Turn) {
 		return
 	}
 	l.turns++
+	l.unknown, t.unknown = l.unknown || b.Unknown, t.unknown || b.Unknown
 	s, ok := t.open[timelineKey{lane: e.ID, kind: TimelineTurn}]
 	if !ok {
 		s = Span{Kind: TimelineTurn, From: at, N: 1}
@@ -354,6 +361,8 @@ type lane struct {
 	tools  int
 	waited time.Duration
 	usd    float64 // without the running turn
+	// unknown reports that it has cost more, and nobody knows how much.
+	unknown bool
 }
 
 // mergeClose joins spans of the same kind with less than a gap between them.

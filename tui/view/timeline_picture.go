@@ -82,7 +82,7 @@ func (t *Timeline) Lines(v *TimelineView, f TimelineFrame, width, height int) []
 	}
 	price := 0
 	if width >= 60 {
-		price = 9 + len(eventtext.Simulated(t.simulated))
+		price = 9 + len(eventtext.Costs("", t.simulated, t.unknown))
 	}
 	v.fit(axis.Len(), width-v.gutter-price)
 	detail, key := max(min(height/3, 8), 3), 0 // rows below the lanes: for the details, and for the legend
@@ -126,7 +126,7 @@ func (p *picture) title() render.Line {
 	sep := " " + p.Look.Glyphs.Separator + " "
 	text := ""
 	if !p.Timeline.first.IsZero() {
-		text = "  " + eventtext.Span(p.axis.Len()) + sep + p.dollars(p.usd+p.charges.Live()) + sep +
+		text = "  " + eventtext.Span(p.axis.Len()) + sep + p.dollars(p.usd+p.charges.Live(), p.unknown) + sep +
 			"zoom " + fmt.Sprint(1<<p.zoom)
 		if len(p.axis.cuts) > 0 {
 			text += sep + words.Count(len(p.axis.cuts), "pause") + " left out"
@@ -197,7 +197,7 @@ func (p *picture) lane(l *lane, n, price int) render.Line {
 	}
 	cost := ""
 	if l.turns > 0 || p.cost(l) > 0 {
-		cost = p.dollars(p.cost(l))
+		cost = p.dollars(p.cost(l), l.unknown)
 	}
 	return line.Append(render.Dim, fmt.Sprintf("%*s", price, render.Shorten(cost, price-1, "")))
 }
@@ -277,7 +277,7 @@ func (p *picture) span(s Span) render.Line {
 		l = l.Append(render.Dim, "  "+eventtext.Span(d))
 	}
 	if s.CostUSD > 0 {
-		l = l.Append(render.Dim, "  "+p.dollars(s.CostUSD))
+		l = l.Append(render.Dim, "  "+p.dollars(s.CostUSD, false))
 	}
 	if s.Text != "" {
 		l = l.Append(render.Dim, "  ").Append(render.Base, s.Text)
@@ -328,9 +328,8 @@ func (t *Timeline) Words(name func(id string) string, now time.Time) string {
 	return b.String()
 }
 
-// dollars formats an amount, marked if a scripted model made it up.
-func (t *Timeline) dollars(usd float64) string {
-	return eventtext.Dollars(usd) + eventtext.Simulated(t.simulated)
+func (t *Timeline) dollars(usd float64, unknown bool) string {
+	return eventtext.Costs(eventtext.Dollars(usd), t.simulated, unknown)
 }
 
 func (p *picture) summary(l *lane) string {
@@ -350,8 +349,8 @@ func (p *picture) summary(l *lane) string {
 	if waited > 0 {
 		parts = append(parts, "waited "+eventtext.Span(waited)+" for you")
 	}
-	if p.cost(l) > 0 {
-		parts = append(parts, p.dollars(p.cost(l)))
+	if p.cost(l) > 0 || l.unknown {
+		parts = append(parts, p.dollars(p.cost(l), l.unknown))
 	}
 	return eventtext.After(": ", strings.Join(parts, ", "))
 }

@@ -102,6 +102,11 @@ func TestLanes(t *testing.T) {
 	testkit.Check(t, strings.HasSuffix(cells, ">.]"), "neither the hand-off nor the end is drawn: %q", cells)
 	testkit.Includes(t, "the successor", lineOf(t, lines, "Orchestrator II"), "R")
 	testkit.Includes(t, "what the human said", lineOf(t, lines, "You"), "*")
+	glob := contract.ToolUse{Tool: "Glob", ToolUse: "t2", Input: []byte(`{"pattern":"**/*.go"}`)}
+	lines = drawn(timelineOf(append(story(), timedEvent{100, "orch-2", glob},
+		timedEvent{100, "orch-2", contract.Turn{Outcome: "done", Unknown: true}})...), &TimelineView{lane: "orch-2"}, 160, 30)
+	testkit.Includes(t, "a cost that is not known", lineOf(t, lines, "Orchestrator II"), "$0.00 + ?")
+	testkit.Includes(t, "a call", strings.Join(lines, "\n"), "Glob: **/*.go")
 }
 
 // TestTimelineCursor: the status line shows what is under the cursor, steps go to the next important event, and the
