@@ -97,6 +97,7 @@ func (s *service) Command(ctx context.Context, line json.RawMessage) (control.Co
 		halted := s.halter.Halt(input.ChannelSocket)
 		r.Accepted, r.Message = len(halted.Left) == 0, "halted ("+halted.How+")"
 	default:
+		c.Ref = s.input.NewRef() // several clients may use the same one
 		r.Accepted, r.Message, err = s.input.Ask(ctx, c, input.ChannelSocket)
 	}
 	return r, err
@@ -120,6 +121,9 @@ func (s *service) Attach(
 func (s *service) Halt(_ context.Context, p control.HaltParams) control.HaltResult {
 	return s.halter.Halt(channelOf(p.Frontend))
 }
+	case contract.Say: // a run that ends may not look at what it has received
+		_, _, err := s.input.Ask(ctx, c, channel)
+		return err
 
 func (s *service) State() (control.StateResult, error) {
 	raw, err := jsonl.Marshal(s.input.loop.Snapshot())
@@ -131,7 +135,8 @@ func (s *service) State() (control.StateResult, error) {
 
 func (s *service) Put(ctx context.Context, p control.PutParams) error {
 	c, channel := contract.ParseCommand(p.Command), channelOf(p.Frontend)
-	if _, halt := c.Body.(contract.Halt); halt {
+	switch c.Body.(type) {
+	case contract.Halt:
 		s.input.Go(func() { s.halter.HaltAs(c, channel) })
 		return nil
 	}
@@ -261,30 +266,33 @@ func (s *Sender) Put(ctx context.Context, c contract.Command, channel string) er
 			return runstore.ErrRunOver
 		}
 		return nil
+	var e contract.Event
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
+	case <-s.loop.Done():
+		select {
+		case e = <-answers: // it came just before
+		default:
+			return false, "", runstore.ErrRunOver
+		}
+	}
+	if b, ok := e.Body.(contract.Accepted); ok {
+		return true, b.Message, nil
 
-// Ask sends a command and waits for its answer. It replaces the ref of the command, because several callers may use
-// the same one.
+	return false, e.Body.(contract.Rejected).Message, nil
+// Ask sends a command and waits for the answer to its ref.
 func (s *Sender) Ask(
 	ctx context.Context, c contract.Command, channel string,
 ) (accepted bool, message string, err error) {
-	c.Ref = s.NewRef()
 	answers, end := s.board.Subscribe(func(e contract.Event) bool { return InputAnswers(e, c.Ref) })
 	defer end()
 	if err := s.Put(ctx, c, channel); err != nil {
 		return false, "", err
 	}
 	select {
-	case e := <-answers:
-		if b, ok := e.Body.(contract.Accepted); ok {
-			return true, b.Message, nil
-		}
-		return false, e.Body.(contract.Rejected).Message, nil
-	case <-s.loop.Done():
-		return false, "", runstore.ErrRunOver
+	case e = <-answers:
 	case <-ctx.Done():
 		return false, "", context.Cause(ctx)
 	}
