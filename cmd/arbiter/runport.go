@@ -98,15 +98,26 @@ func (p runPort) Start(ctx context.Context, s clients.Start) (string, error) {
 	return started.Run, nil
 }
 
+// plays reports whether a process plays a run, and goes on with it.
+func (p runPort) plays(ctx context.Context, info journal.Info) bool {
+	store, err := runstore.OpenIn(p.stateDir)
+	if err != nil {
+		return info.Live
+	}
+	defer store.Close()
+	return store.Plays(ctx, info, false)
+}
+
 // Resume implements [clients.Runs].
 func (p runPort) Resume(ctx context.Context, run, task string, args []string) error {
 	info, err := p.Find(run)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case info.Live && task != "":
+	}
+	switch live := p.plays(ctx, info); {
+	case live && task != "":
 		return command.Usagef("run %s is live already: send it the message", command.ShortID(info.Run))
-	case info.Live:
+	case live:
 		return nil
 	}
 	if err := settings.CheckTask(task, "the task"); err != nil {

@@ -187,7 +187,8 @@ func (s *service) Status() any {
 	for i := range waits {
 		waits[i].Since = waits[i].Since.UTC()
 	}
-	status := runstore.LiveStatus{LogLines: s.start.Prev.N, Permissions: st.Options.Permissions}
+	status := runstore.LiveStatus{LogLines: s.start.Prev.N, Permissions: st.Options.Permissions,
+		Ending: st.Ending != nil && s.Last() > 0} // before its first event, a resumed run has its last end
 	status.LiveReport = runstore.LiveReport{
 		Run: s.opener.Run, CWD: s.cwd, PID: os.Getpid(), Title: command.Title(st.Task.Text),
 		Began: st.Budget.Runtime.Began.UTC(), Phase: string(st.Task.Phase),

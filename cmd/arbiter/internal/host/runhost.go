@@ -358,10 +358,6 @@ func (r *hostedRun) recorded() runconfig.Options {
 
 // close releases everything that is still held. After a run was played, call [hostedRun.shutdown] first.
 func (r *hostedRun) close() {
-	r.frontends.notifier.Close(lastNotifications)
-	if lost := r.diagnostics.telemetry.Close(lastSpans); lost > 0 {
-		r.diagnostics.log.Warn("telemetry", "spans that found no room", lost)
-	}
 	r.frontends.control.Close() // the loop has ended
 	r.frontends.hooks.Close()
 	r.decider.Close()
@@ -371,7 +367,11 @@ func (r *hostedRun) close() {
 	if r.stage != nil {
 		r.stage.Close()
 	}
-	r.storage.close(r.diagnostics.log)
+	r.storage.close(r.diagnostics.log) // the next process of the run does not wait for other machines
+	r.frontends.notifier.Close(lastNotifications)
+	if lost := r.diagnostics.telemetry.Close(lastSpans); lost > 0 {
+		r.diagnostics.log.Warn("telemetry", "spans that found no room", lost)
+	}
 	r.diagnostics.close()
 }
 
@@ -487,7 +487,10 @@ func (r *hostedRun) shutdown(s *supervisor.State) (unfinished []string) {
 			return nil
 		}},
 		{"the memory of the workspace", 5 * time.Second, 1, func(context.Context) error { return r.remember(s) }},
-		{"the journal", 10 * time.Second, 1, func(ctx context.Context) error { return r.storage.finish(ctx, s) }},
+		{"the journal", 10 * time.Second, 1, func(ctx context.Context) error {
+			r.storage.unlock() // before anyone learns of the end, and begins the next run
+			return r.storage.finish(ctx, s)
+		}},
 		{"the crash reports", 5 * time.Second, 1, func(context.Context) error {
 			r.diagnostics.reporter.Close()
 			return nil

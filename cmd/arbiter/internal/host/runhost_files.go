@@ -111,6 +111,14 @@ func (s *storage) update(change func(*journal.Meta)) error {
 	return s.journal.Update(ctx, change)
 }
 
+// unlock lets other runs work in the workspace. It may be called more than once.
+func (s *storage) unlock() {
+	_ = s.workspace.Close() // it was only locked, if at all
+	if s.place != nil {
+		_ = s.place.Close()
+	}
+}
+
 // finish records durably how the run has ended.
 func (s *storage) finish(ctx context.Context, state *supervisor.State) error {
 	err := s.journal.Sync(ctx)
@@ -143,12 +151,7 @@ func (s *storage) close(log *slog.Logger) {
 			_, _ = s.Spent(ctx, journal.Info{Meta: meta}, nil)
 		}
 	}
-	if s.workspace != nil {
-		_ = s.workspace.Close() // it was only locked
-	}
-	if s.place != nil {
-		s.place.Close()
-	}
+	s.unlock()
 }
 
 // firstSnapshotTimeout bounds the first snapshot, for which the agents wait. A work tree of gigabytes that Git has
@@ -352,6 +355,9 @@ func (r *hostedRun) receipt(next string) []string {
 	report, _, err := runstore.PastReport(ctx, store, info)
 	if err != nil {
 		return alone
+	if r.storage.Plays(context.Background(), info, false) {
+		return runstore.PlayedElsewhere(info.Run, r.storage.Player(info.Run))
+	}
 	}
 	return append(slices.Clone(r.files.leftover), report.Receipt(next)...)
 }
@@ -381,11 +387,7 @@ func (r *hostedRun) lockAgain() error {
 	}
 	if info.Workspace != "" && !r.choices.Share {
 		// Before anything of the run is changed: a copy of its state must not end its agents.
-		player := r.storage.Player(info.Run)
 		if err := r.storage.lockWorkspace(info.Workspace); err != nil {
-			if player != 0 {
-				return runstore.PlayedElsewhere(info.Run, player)
-			}
 			return err
 		}
 	}
