@@ -678,12 +678,12 @@ func (s *ScreenSession) Put(c contract.Command) bool {
 	}
 	// No time limit: a run whose disk is full accepts commands later.
 	p := control.PutParams{Command: line, Frontend: input.ChannelScreen}
-	return s.client.Load().Put(context.Background(), p) == nil
+	return s.client.Load().Put(s.left, p) == nil
 }
 
 // InputEnded implements PlainRun.
 func (s *ScreenSession) InputEnded() {
-	_ = s.client.Load().InputEnded(context.Background()) // a finished run needs no input
+	_ = s.client.Load().InputEnded(s.left) // a finished run needs no input
 }
 
 // Stop implements tui.Run: the first call asks for an orderly end, later ones hurry it.
