@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -249,6 +250,18 @@ func TestAmbiguousRun(t *testing.T) {
 type wrongHome struct {
 	t         *testing.T
 	dir, work string
+// TestNoSnapshotWithoutABridge: a run that cannot start an agent does not wait for the first snapshot, which takes minutes
+// in a large work tree.
+func TestNoSnapshotWithoutABridge(t *testing.T) {
+	t.Parallel()
+	repo := gittest.New(t, map[string]string{"a.txt": "a\n"})
+	home := newWrongHome(t)
+	home.work = repo.Path
+	output, code := home.arbiter(nil, "--json", "--sandbox", "auto", "--claude", "./nowhere", "--task", "x")
+	testkit.Check(t, code == int(environment) && strings.Contains(output, "cannot find"), "exit code %d: %s", code, output)
+	testkit.Same(t, "references", "", repo.Git("for-each-ref", "refs/arbiter"))
+}
+
 }
 
 func newWrongHome(t *testing.T) wrongHome {

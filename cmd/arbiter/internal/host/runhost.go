@@ -389,7 +389,12 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 		r.notice.add("the task is sent without its images: %v", err)
 	}
 	fenced := FenceHost(r.wanted, r.choices.Hosts, r.choices.Options.Run, r.resumed, r.diagnostics.log)
-	recorded := r.recordFiles()
+	recording, abandon := context.WithCancel(r.wanted)
+	defer abandon()
+	recorded := r.recordFiles(recording)
+	if failed != nil {
+		abandon() // a first snapshot takes minutes, and nobody will work
+	}
 	starting, giveUp := context.WithCancel(ctx) // the bridge ends with it
 	began := context.AfterFunc(r.wanted, giveUp)
 	port, info, failed := r.openBridge(starting)

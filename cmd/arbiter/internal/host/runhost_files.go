@@ -278,9 +278,9 @@ func noSnapshots(err error) string {
 
 // recordFiles starts recording the workspace's files. If possible, the first snapshot is taken while the bridge
 // starts. The returned function waits for the snapshot, and sets up the loop to take the others. A rehearsal is
-// recorded if its scenario brings files. A signal ends the snapshot, and with it the run, which would never have diffs.
-func (r *hostedRun) recordFiles() (wait func(*runloop.Loop) error) {
-	ctx := r.wanted
+// recorded if its scenario brings files. The end of ctx ends the snapshot, and with it the run, which would never have
+// diffs.
+func (r *hostedRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) error) {
 	o := &r.choices.Options
 	was, isolation := o.Workspace, o.Workspace.Isolation
 	o.Workspace = runconfig.Workspace{}

@@ -175,7 +175,7 @@ func TestSignalDuringTheFirstSnapshot(t *testing.T) {
 	defer r.close()
 	loop := r.ready(func(time.Time, contract.Event) {})
 	r.frontends.input.loop.Put(input.Signal{Signal: "TERM"})
-	recorded := r.recordFiles()
+	recorded := r.recordFiles(r.wanted)
 	testkit.Fails(t, "the snapshot", recorded(loop), "SIGTERM stopped the run before it began")
 }
 
