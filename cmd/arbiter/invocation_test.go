@@ -81,6 +81,8 @@ var wrongInvocations = []struct {
 	{`--json --timeout soon --task x`, `--timeout "soon": use a number with a unit, such as 90s, 15m or 2h`, usage},
 	{`--json --max-cost much --task x`, `--max-cost "much": use a number`, usage},
 	{`--json --max-cost 1e400 --task x`, `--max-cost "1e400": the number is too large`, usage},
+	{`--json --max-cost nan --task x`, `--max-cost NaN: use a number`, usage},
+	{`ARBITER_FUSE=inf --json --task x`, `$ARBITER_FUSE +Inf: use a number`, usage},
 	{`--json --max-memory -1 --task x`, `--max-memory -1: must not be negative`, usage},
 	{`--json --max-orchestrators 0 --task x`, `--max-orchestrators 0: must be at least 1`, usage},
 	{`--json --context-warn 90 --context-critical 80 --task x`,

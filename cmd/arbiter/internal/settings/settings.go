@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -94,7 +95,7 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 	}
 	set, given := setFlags(c), map[string]bool{}
 	for _, x := range Table {
-		given[x.Name] = set[x.Name]
+		given[x.Name] = set[x.Name] && !x.isEmpty(c)
 	}
 	t, err := TrustOf(c, cwd)
 	if err != nil {
@@ -116,7 +117,7 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 			Rehearsal: c.Bool("rehearse") || c.String("scenario") != "" || c.Bool("stand-in")},
 		Scenario: c.String("scenario"), StandIn: c.Bool("stand-in"),
 		NoInput: c.Bool("no-input"), Debug: c.Bool("debug"),
-		Journal: int64(c.Int("max-journal")) << 20,
+		Journal: mebibytes(c.Int("max-journal")),
 		Resume:  c.Bool("resume") || c.String("session") != "", Session: c.String("session"),
 		OrBegin: c.Bool("resume-or-begin"), Share: c.Bool("share-workspace"), Line: line, Place: cwd, Given: given,
 		Config: UserConfig(c.String("config")),
@@ -142,6 +143,9 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 	return s, err
 }
 
+		if x := c.Float64(s.Name); s.Kind == kindNumber && (math.IsNaN(x) || math.IsInf(x, 0)) {
+			return command.Usagef("--%s %g: use a number", s.Name, x) // a limit that nothing exceeds would be none
+		}
 // checkChoices returns an error about the first setting whose value is not of its fixed set. An empty one, such as that
 // of a variable, is the default.
 func checkChoices(c *cli.Context) error {
