@@ -335,7 +335,7 @@ func findingsOf(t settings.TrustState) tui.Trust {
 func (h *ScreenHost) Trust(context.Context) error {
 	c := h.Choices()
 	t := c.Trusting
-	if err := t.Record(c.StateDir, c.Place, "the screen"); err != nil {
+	if err := t.Record(c.Place, "the screen"); err != nil {
 		return err
 	}
 	t.Trusted, t.Recorded, t.Changed, t.Problem = true, true, nil, ""

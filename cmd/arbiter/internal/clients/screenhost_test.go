@@ -194,6 +194,17 @@ func settingsHost(t *testing.T, config string, args ...string) (h *ScreenHost, f
 	return NewScreen(command.Env{}, c), file
 }
 
+// TestTrustHoldsAtTheNextStart: what is trusted on the screen is found again, also if a configuration moves the runs.
+func TestTrustHoldsAtTheNextStart(t *testing.T) {
+	h, _ := settingsHost(t, "state-dir: "+t.TempDir()+"\n")
+	testkit.OK(t, h.Trust(t.Context()))
+	testkit.OK(t, settings.Parsed(nil, func(ctx *cli.Context) error {
+		c, err := settings.ReadChoices(ctx)
+		testkit.Check(t, c.Trusting.Trusted, "it is not trusted: %+v", c.Trusting)
+		return err
+	}))
+}
+
 func (h *ScreenHost) settingNow(t *testing.T, name string) tui.Setting {
 	t.Helper()
 	list, _, err := h.Settings(context.Background())

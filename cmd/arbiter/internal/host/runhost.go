@@ -442,7 +442,7 @@ func (r *hostedRun) equip(loop *runloop.Loop) *runstore.ImageStore {
 		r.useGrants(loop)
 		loop.Windows = func(model string, tokens int) error { return keepWindow(r.choices.StateDir, model, tokens) }
 	}
-	gate := NewTrustGate(o.CWD, r.choices.StateDir, o.Run, r.choices.Trusting, r.bridges.others.Inventory)
+	gate := NewTrustGate(o.CWD, o.Run, r.choices.Trusting, r.bridges.others.Inventory)
 	loop.Gate, loop.KeepTrust = gate.Check, gate.Record
 	loop.Terminal = r.frontends.hooks.Setup
 	loop.Open, loop.Drop = r.openOn, r.bridges.drop

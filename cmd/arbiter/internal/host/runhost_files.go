@@ -477,7 +477,7 @@ func (r *hostedRun) resume() error {
 // trustAgain decides about the workspace again: the run may belong to another directory than the one that was
 // checked first. What the run's last process trusted stays trusted as long as it is unchanged.
 func trustAgain(c settings.Choices, old runconfig.Options) (settings.TrustState, error) {
-	t, err := settings.TrustIn(c.Place, c.StateDir, c.Trusting.ByFlag)
+	t, err := settings.TrustIn(c.Place, c.Trusting.State, c.Trusting.ByFlag)
 	if err != nil || t.Trusted || !old.Trusted || old.Rehearsal {
 		return t, err
 	}

@@ -388,7 +388,8 @@ func WatchDayBudget(
 
 // TrustGate checks the workspace before each start of an agent in it.
 type TrustGate struct {
-	place, state, run string
+	place, run string
+	state      string // of the records of trust
 
 	// inventory reads the settings in a directory on another host. [bridge.ErrClosed] says that the host is lost.
 	inventory func(ctx context.Context, host, dir string) (bridge.InventoryResult, error)
@@ -408,10 +409,10 @@ func (w *TrustGate) known(host, hash string) (trust.Listing, bool) {
 
 // NewTrustGate makes the gate of a run that works in place. seen is the state of the workspace before the run.
 func NewTrustGate(
-	place, state, run string, seen settings.TrustState,
+	place, run string, seen settings.TrustState,
 	inventory func(ctx context.Context, host, dir string) (bridge.InventoryResult, error),
 ) *TrustGate {
-	w := &TrustGate{place: place, state: state, run: run, inventory: inventory}
+	w := &TrustGate{place: place, state: seen.State, run: run, inventory: inventory}
 	w.see(supervisor.LifecycleHere, seen.Listing)
 	w.see(supervisor.LifecycleHere, seen.Was)
 	return w
@@ -477,7 +478,7 @@ func (w *TrustGate) gateElsewhere(ctx context.Context, dir string, pinned runloo
 	if len(changes) == 0 || there.Hash == pinned.There {
 		return nil
 	}
-	store, err := trust.Open(w.state)
+	store, err := settings.OpenTrust(w.state)
 	if err != nil {
 		return err
 	}
@@ -495,7 +496,7 @@ func (w *TrustGate) Record(_ context.Context, host, hash string) error {
 	if !ok {
 		return fmt.Errorf("the trusted settings are no longer known")
 	}
-	store, err := trust.Open(w.state)
+	store, err := settings.OpenTrust(w.state)
 	if err != nil {
 		return err
 	}

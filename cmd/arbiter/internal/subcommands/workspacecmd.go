@@ -765,7 +765,14 @@ func (e Env) trust(c *cli.Context) error {
 		return command.Environmentf("%s", t.Problem)
 	}
 	if c.Bool("json") {
-		return e.trustJSON(t)
+		r := trustReport{Listing: t.Listing, Trusted: t.Trusted, Recorded: t.Recorded, Problem: t.Problem,
+			Changes: append([]trust.Change{}, t.Changed...)}
+		r.Items = append([]trust.Item{}, r.Items...)
+		if err := e.PrintJSON(r); err != nil {
+			return err
+		}
+	} else {
+		e.listTrust(t)
 	}
 	e.listTrust(t)
 	switch {
@@ -786,40 +793,10 @@ func (e Env) trust(c *cli.Context) error {
 	if c.Bool("yes") {
 		by += " --yes"
 	}
-	if err := t.Record(c.String("state-dir"), place, by); err != nil {
+	if err := t.Record(place, by); err != nil {
 		return err
 	}
 	fmt.Fprintln(e.Stdout, "Trusted, as it is now.")
-	return nil
-}
-
-func (e Env) revoke(state, place string) error {
-	store, err := settings.OpenTrust(state)
-	if err != nil {
-		return command.Environmentf("%v", err)
-	}
-	was, err := store.Revoke(place)
-	if err != nil {
-		return command.Environmentf("%v", err)
-	}
-	if !was {
-		fmt.Fprintln(e.Stdout, "This workspace was not trusted.")
-		return nil
-	}
-	fmt.Fprintln(e.Stdout, "This workspace is no longer trusted.")
-	return nil
-}
-
-func (e Env) trustJSON(t settings.TrustState) error {
-	r := trustReport{Listing: t.Listing, Trusted: t.Trusted, Recorded: t.Recorded, Problem: t.Problem,
-		Changes: append([]trust.Change{}, t.Changed...)}
-	r.Items = append([]trust.Item{}, r.Items...)
-	if err := e.PrintJSON(r); err != nil {
-		return err
-	}
-	if !t.Trusted {
-		return &command.Error{Code: contract.ExitFailed}
-	}
 	return nil
 }
 
