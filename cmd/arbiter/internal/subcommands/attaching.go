@@ -194,11 +194,8 @@ func attachRun(c *cli.Context, app *cli.App, named string) error {
 	if err != nil {
 		return err
 	}
-	args := []string{"arbiter", "--session", info.Run}
-	if dir := c.String("state-dir"); dir != "" {
-		args = append(args, "--state-dir", dir)
-	}
-	return app.RunContext(c.Context, args)
+	// A configuration may name another state directory.
+	return app.RunContext(c.Context, []string{"arbiter", "--session", info.Run, "--state-dir", store.Root})
 }
 
 // This part of the package computes short sounds for a person who is not watching the screen (one when a run
