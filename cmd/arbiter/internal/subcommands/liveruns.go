@@ -888,21 +888,39 @@ func (e Env) halt(c *cli.Context, store *runstore.Runs) error {
 	if len(list) == 0 {
 		fmt.Fprintln(e.Stderr, "No run is live.")
 	}
-	var worst *command.Error
-	for _, info := range list {
-		if err := e.haltRun(store, info); err != nil && (worst == nil || worst.Code == contract.ExitUsage) {
-			worst = err
+	problems := make([]*command.Error, len(list))
+	var halted sync.WaitGroup
+	for i, info := range list {
+		halted.Go(func() { problems[i] = e.haltRun(store, info) }) // one that hangs must not delay the others
+	}
+	halted.Wait()
+	var all *command.Error
+	for _, err := range problems {
+		switch {
+		case err == nil:
+		case all == nil:
+			all = err
+		default:
+			all.Text += "; " + err.Text
+			all.Code = min(all.Code, err.Code) // "still alive" before "refused"
 		}
 	}
-	if worst != nil {
-		return worst
+	if all != nil {
+		return all
 	}
 	return nil
 }
 
 // haltRun stops the agents of one run, and prints how.
 func (e Env) haltRun(store *runstore.Runs, info journal.Info) *command.Error {
-	r, err := askHalt(store, info)
+	var r control.HaltResult
+	client, _, err := store.Dial(context.Background(), info, runstore.AnswerTime, nil)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), halts)
+		r, err = client.Halt(ctx, control.HaltParams{})
+		cancel()
+		client.Close()
+	}
 	switch refused, ok := errors.AsType[*control.Refusal](err); {
 	case ok:
 		return command.Usagef("run %s: %s", command.ShortID(info.Run), refused.Message)
@@ -917,18 +935,6 @@ func (e Env) haltRun(store *runstore.Runs, info journal.Info) *command.Error {
 	fmt.Fprintf(e.Stderr, "Run %s is %s. No agent is alive. To continue: arbiter attach %s%s, then /continue.\n", run,
 		cmp.Or(how[r.How], sanitize.Line(r.How, 40)), run, settings.StateForCommand(store.Root))
 	return nil
-}
-
-// askHalt asks the run's arbiter.
-func askHalt(store *runstore.Runs, info journal.Info) (control.HaltResult, error) {
-	client, _, err := store.Dial(context.Background(), info, runstore.AnswerTime, nil)
-	if err != nil {
-		return control.HaltResult{}, err
-	}
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), halts)
-	defer cancel()
-	return client.Halt(ctx, control.HaltParams{})
 }
 
 // haltSilent stops the agents of an arbiter that does not answer, by killing its bridge. Agents may not do that.
