@@ -211,6 +211,8 @@ func (e env) begin(ctx context.Context, s settings.Choices) error {
 	case s.Detach:
 		return e.detach(ctx, s)
 	case s.JSON:
+	case s.Options.Task == "" && s.NoInput && !s.Resume:
+		return command.Usagef("there is no task: with --no-input, give --task or a requirements file")
 		return host.Headless(e.Env, s)
 	case s.Plain:
 		return e.plain(s)

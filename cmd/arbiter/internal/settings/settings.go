@@ -81,9 +81,6 @@ func ReadSettings(c *cli.Context) (Choices, error) {
 	}
 	s.Options.Task, err = readTask(c)
 	s.NoInput = s.NoInput || c.String("task") == taskFromStdin && !s.Detach // stdin was read to its end
-	if err == nil && s.Options.Task == "" && s.NoInput && !s.Resume {
-		err = command.Usagef("there is no task: with --no-input, give --task or a requirements file")
-	}
 	return s, err
 }
 
