@@ -203,6 +203,10 @@ func setForClient(c *cli.Context, dir, run, stateDir string) error {
 	if run != "" { // the run's state says whether it is a rehearsal
 		values["session"], values["rehearse"], values["scenario"], values["stand-in"] = run, "false", "", "false"
 	}
+	return setFlags(c, values)
+}
+
+func setFlags(c *cli.Context, values map[string]string) error {
 	for name, value := range values {
 		if err := c.Set(name, value); err != nil {
 			return fmt.Errorf("--%s: %w", name, err)
