@@ -612,8 +612,8 @@ func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	f.hooks = ServeHooks(dir, r.loop, &f.terminals, log)
 	var err error
 	f.control, err = ServeControl(dir, &service{
-		cwd: r.choices.Place, input: f.input, Group: f.clients, halter: f.halter,
-		opener: Opener{Run: r.choices.Options.Run, Terminals: &f.terminals, Input: f.input},
+		run: r.choices.Options.Run, cwd: r.choices.Place, terminals: &f.terminals, input: f.input, Group: f.clients,
+		halter: f.halter,
 	}, log)
 	if err != nil { // the run continues without a socket; stdin still reaches it
 		log.Warn("control", "error", err)

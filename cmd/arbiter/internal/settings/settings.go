@@ -117,12 +117,11 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 		Journal: mebibytes(c.Int("max-journal")),
 		Resume:  c.Bool("resume") || c.String("session") != "", Session: c.String("session"),
 		OrBegin: c.Bool("resume-or-begin"), Share: c.Bool("share-workspace"), Line: line, Place: cwd, Given: given,
-		Config: UserConfig(c.String("config")),
+		PIDNS: proctree.Mode(c.String("pid-namespace")), Config: UserConfig(c.String("config")),
 	}
 	if s.Screen, err = readScreenSettings(c); err != nil {
 		return s, err
 	}
-	s.PIDNS = proctree.Mode(c.String("pid-namespace"))
 	if problem := s.contradiction(c); problem != "" {
 		return s, command.Usagef("%s", problem)
 	}
@@ -140,13 +139,13 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 	return s, err
 }
 
-		if x := c.Float64(s.Name); s.Kind == kindNumber && (math.IsNaN(x) || math.IsInf(x, 0)) {
-			return command.Usagef("--%s %g: use a number", s.Name, x) // a limit that nothing exceeds would be none
-		}
 // checkChoices returns an error about the first setting whose value is not of its fixed set. An empty one, such as that
 // of a variable, is the default.
 func checkChoices(c *cli.Context) error {
 	for _, s := range Table {
+		if x := c.Float64(s.Name); s.Kind == kindNumber && (math.IsNaN(x) || math.IsInf(x, 0)) {
+			return command.Usagef("--%s %g: use a number", s.Name, x) // a limit that nothing exceeds would be none
+		}
 		_, rest, _ := strings.Cut(s.usage, "`")
 		placeholder, _, _ := strings.Cut(rest, "`")
 		words := command.Choices(placeholder)
