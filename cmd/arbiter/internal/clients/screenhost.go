@@ -636,7 +636,7 @@ func (s *ScreenSession) Watch() {
 	}
 	if s.Process != nil {
 		select {
-		case <-s.Process.Exited():
+		case <-s.Process.Exited:
 		case <-s.parted:
 		}
 	}
@@ -676,7 +676,7 @@ func (s *ScreenSession) Put(c contract.Command) bool {
 	if err != nil {
 		return false // cannot happen with our own types
 	}
-	// No time limit: a run whose disk is full accepts commands later.
+	// No time limit: a run whose disk is full accepts commands later. A run that hangs must not keep who leaves it.
 	p := control.PutParams{Command: line, Frontend: input.ChannelScreen}
 	return s.client.Load().Put(s.left, p) == nil
 }

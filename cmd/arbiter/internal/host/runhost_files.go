@@ -172,19 +172,6 @@ type recording struct {
 	leftover []string                     // messages about agents' directories at the end of the run
 }
 
-// checkIsolation returns an error if the Orchestrators cannot get the requested directories.
-func checkIsolation(ctx context.Context, o runconfig.Options) error {
-	if !o.Workspace.Isolated() {
-		return nil
-	}
-	_, err := workspaces.Open(ctx, workspaces.Options{Dir: o.CWD, Run: o.Run})
-	if err != nil {
-		return command.Environmentf("--isolation %s: %v; or use --isolation %s", o.Workspace.Isolation, err,
-			runconfig.IsolationShared)
-	}
-	return nil
-}
-
 // open takes the first snapshot, or finds the one of an earlier process. If the agents may have a sandbox, Git
 // works in it, so open must be called when the sandbox is known.
 func (r *recording) open(ctx context.Context, isolation string, confined bool) (*runstore.Files, error) {
@@ -239,20 +226,16 @@ func (r *recording) confineGit(cmd *exec.Cmd) error {
 	return sandbox.Wrap(cmd, &cfg)
 }
 
-// lookForPlanted adds a message if agents have left something that git would run or use.
-func (r *recording) lookForPlanted() {
+// end adds a message if agents have left something that git would run or use. It removes the directories of a complete
+// run: its work is on the run branch, and other work is saved. A run that can continue keeps them.
+func (r *recording) end(complete bool, others *Bridges) {
 	if r.files == nil {
 		return
 	}
 	if text := r.files.Planted(context.Background()); text != "" {
 		r.leftover = append(r.leftover, text)
 	}
-}
-
-// remove removes the directories of a complete run: its work is on the run branch, and other work is saved. A run
-// that can continue keeps them.
-func (r *recording) remove(others *Bridges) {
-	if r.files == nil {
+	if !complete {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
@@ -355,9 +338,6 @@ func (r *hostedRun) receipt(next string) []string {
 	report, _, err := runstore.PastReport(ctx, store, info)
 	if err != nil {
 		return alone
-	if r.storage.Plays(context.Background(), info, false) {
-		return runstore.PlayedElsewhere(info.Run, r.storage.Player(info.Run))
-	}
 	}
 	return append(slices.Clone(r.files.leftover), report.Receipt(next)...)
 }
@@ -374,6 +354,9 @@ func (r *hostedRun) lockAgain() error {
 	info, err := runstore.ToResume(r.storage.Store, r.choices.Place, r.choices.Session)
 	if err != nil {
 		return err
+	}
+	if r.storage.Plays(context.Background(), info, false) {
+		return runstore.PlayedElsewhere(info.Run, r.storage.Player(info.Run))
 	}
 	r.choices.Options.Run, r.choices.Options.Rehearsal = info.Run, info.Rehearsal
 	if info.CWD != "" {

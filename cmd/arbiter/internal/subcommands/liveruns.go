@@ -263,17 +263,14 @@ func (e Env) status(c *cli.Context) error {
 }
 
 func (e Env) printStatus(r runstore.LiveReport, state string, now time.Time) {
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(e.Stdout, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 400))
-	}
-	line("run", "%s (process %d)", r.Run, r.PID)
-	line("directory", "%s", r.CWD)
-	line("task", "%s", r.Title)
+	word(e.Stdout, "run", "%s (process %d)", r.Run, r.PID)
+	word(e.Stdout, "directory", "%s", r.CWD)
+	word(e.Stdout, "task", "%s", r.Title)
 	usd := func(x float64) string { return eventtext.Dollars(x) + eventtext.Simulated(r.Rehearsal) }
 	if text := runstore.ForkText(r.ForkedFrom); text != "" {
-		line("forked", "%s", text)
+		word(e.Stdout, "forked", "%s", text)
 	}
-	line("state", "%s, %s, began %s ago", r.Does, usd(r.CostUSD), eventtext.Span(now.Sub(r.Began)))
+	word(e.Stdout, "state", "%s, %s, began %s ago", r.Does, usd(r.CostUSD), eventtext.Span(now.Sub(r.Began)))
 	for _, a := range r.Agents {
 		context, cost := eventtext.Percent(a.Context), usd(a.Cost)
 		if a.ContextUnknown {
@@ -294,16 +291,16 @@ func (e Env) printStatus(r runstore.LiveReport, state string, now time.Time) {
 		if a.Attached != "" {
 			text += ", in a terminal: " + a.Attached
 		}
-		line("agent", "%s", text)
+		word(e.Stdout, "agent", "%s", text)
 		for _, what := range a.Lacks {
-			line("", "  %s", what)
+			word(e.Stdout, "", "  %s", what)
 		}
 	}
 	if r.Subagents > 0 {
-		line("subagents", "%s started", words.CountOf(r.Subagents, r.MaxSubagents, "subagent"))
+		word(e.Stdout, "subagents", "%s started", words.CountOf(r.Subagents, r.MaxSubagents, "subagent"))
 	}
 	for _, i := range r.Inbox {
-		line("waiting", "%s, for %s", i.ID, eventtext.Span(i.Age(now)))
+		word(e.Stdout, "waiting", "%s, for %s", i.ID, eventtext.Span(i.Age(now)))
 		fmt.Fprintln(e.Stdout, indent(waitingText(i, command.ShortID(r.Run), state)))
 	}
 }
@@ -739,21 +736,6 @@ type Stopped struct {
 	Resume string `json:"resume,omitempty"` // the command that resumes the run
 }
 
-// printStopped prints how the run ended.
-func (e Env) printStopped(s Stopped, unfinished []string) {
-	for _, what := range unfinished {
-		fmt.Fprintln(e.Stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
-	}
-	text := s.Text
-	if s.Exit == int(contract.ExitComplete) {
-		text = "complete"
-	}
-	fmt.Fprintf(e.Stderr, "Run %s has ended: %s\n", command.ShortID(s.Run), sanitize.Line(text, 1000))
-	if s.Resume != "" {
-		fmt.Fprintln(e.Stderr, "To resume: "+s.Resume)
-	}
-}
-
 // endRun stops the run, and waits until its process has released it. The result is nil if the run did not report
 // its end.
 func endRun(l *runstore.Connection, ctx context.Context, now bool) (*control.RunEnded, error) {
@@ -814,7 +796,16 @@ func (e Env) stop(c *cli.Context) error {
 	if c.Bool("json") {
 		return e.PrintJSON(s)
 	}
-	e.printStopped(s, end.Unfinished)
+	for _, what := range end.Unfinished {
+		fmt.Fprintln(e.Stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
+	}
+	if s.Exit == int(contract.ExitComplete) {
+		s.Text = "complete"
+	}
+	fmt.Fprintf(e.Stderr, "Run %s has ended: %s\n", run, sanitize.Line(s.Text, 1000))
+	if s.Resume != "" {
+		fmt.Fprintln(e.Stderr, "To resume: "+s.Resume)
+	}
 	return nil
 }
 
