@@ -258,7 +258,8 @@ func TestNoSnapshotWithoutABridge(t *testing.T) {
 	home := newWrongHome(t)
 	home.work = repo.Path
 	output, code := home.arbiter(nil, "--json", "--sandbox", "auto", "--claude", "./nowhere", "--task", "x")
-	testkit.Check(t, code == int(environment) && strings.Contains(output, "cannot find"), "exit code %d: %s", code, output)
+	testkit.Check(t, code == int(environment) && strings.Contains(output, "cannot find"), "exit code %d: %s", code,
+		output)
 	testkit.Same(t, "references", "", repo.Git("for-each-ref", "refs/arbiter"))
 }
 
