@@ -90,11 +90,14 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return int(contract.ExitComplete)
 	}
 	if exit, known = errors.AsType[*command.Error](err); !known {
-		exit = command.Unclassified(err)
+		exit = command.Usagef("%v", err) // urfave/cli rejects it
+		if _, file := errors.AsType[*os.PathError](err); file {
+			exit.Code = contract.ExitEnvironment
+		}
 	}
 	if exit.Text != "" {
 		text := strings.ReplaceAll(exit.Text, "\n", "; ") // joined errors have several lines
-		fmt.Fprintln(stderr, "arbiter: "+sanitize.Line(sanitize.Redact(text), 2000))
+		fmt.Fprintln(stderr, "arbiter: "+sanitize.Line(sanitize.Redact(line.Advice(text)), 2000))
 		if exit.Code == contract.ExitUsage {
 			fmt.Fprintln(stderr, "Try: "+line.Command.HelpName+" --help")
 		}
@@ -208,6 +211,8 @@ func (e env) commands() []*cli.Command {
 // begin begins or resumes a run in the frontend that was chosen.
 func (e env) begin(ctx context.Context, s settings.Choices) error {
 	switch {
+	case s.Options.Task == "" && s.NoInput && !s.Resume:
+		return command.Usagef("there is no task: with --no-input, give --task or a requirements file")
 	case s.Detach:
 		return e.detach(ctx, s)
 	case s.JSON:

@@ -2,6 +2,8 @@ package main
 
 import (
 	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
 
 // demoCommand plays the main job on the rehearsal model. All that it needs is in the program.
@@ -13,12 +15,19 @@ func (e env) demoCommand() *cli.Command {
 			"directory\nwith a private home. Costs are simulated. Without a terminal it is played at once, and prints " +
 			"events as\narbiter --json does.",
 		Action: func(c *cli.Context) error {
-			args := []string{"arbiter", "--scenario", "demo", "--task",
-				"Add a CSV export to invoice.sh, and prove it with tests"}
-			if noScreen() != "" {
-				args = append(args, "--json", "--no-input")
+			values := map[string]string{"scenario": "demo",
+				"task": "Add a CSV export to invoice.sh, and prove it with tests"}
+			if noScreen() != "" && !c.Bool("plain") && !c.Bool("detach") {
+				values["json"], values["no-input"] = "true", "true"
 			}
-			return e.app().RunContext(c.Context, args)
+			if err := setFlags(c, values); err != nil {
+				return err
+			}
+			s, err := settings.ReadSettings(c)
+			if err != nil {
+				return err
+			}
+			return e.begin(c.Context, s)
 		},
 	}
 }

@@ -18,10 +18,11 @@ func (e env) detach(ctx context.Context, c settings.Choices) error {
 		if err != nil {
 			return err
 		}
-		if info.Live && c.Options.Task != "" {
+		live := runPort{e, c.StateDir}.plays(ctx, info)
+		if live && c.Options.Task != "" {
 			return command.Usagef("run %s is live already: arbiter send gives it the message", command.ShortID(info.Run))
 		}
-		if info.Live {
+		if live {
 			fmt.Fprintf(e.Stderr, "arbiter: run %s is live already\n", command.ShortID(info.Run))
 			fmt.Fprintln(e.Stdout, info.Run)
 			return nil

@@ -182,7 +182,7 @@ func (e env) playAll(ctx context.Context, begin []settings.Choices) (runs []stri
 	fmt.Fprintf(e.Stderr, "arbiter: waiting for %s to end; arbiter attach shows one of them\n", strings.Join(runs, ", "))
 	for _, p := range running {
 		select {
-		case <-p.Exited():
+		case <-p.Exited:
 		case <-ctx.Done():
 			return runs, ctx.Err()
 		}

@@ -82,18 +82,12 @@ func (e env) schema(c *cli.Context) error {
 
 // schemaMachine prints the state machine's table that the engine itself uses.
 func (e env) schemaMachine(c *cli.Context) error {
-	var text string
-	switch format := c.String("format"); format {
-	case "json":
-		text = string(machine.JSON())
-	case "mermaid":
-		text = machine.Mermaid()
-	case "dot":
-		text = machine.DOT()
-	default:
-		return command.Usagef("--format %q: use json, mermaid or dot", format)
+	print := map[string]func() string{"json": func() string { return string(machine.JSON()) },
+		"mermaid": machine.Mermaid, "dot": machine.DOT}[c.String("format")]
+	if print == nil {
+		return command.Usagef("--format %q: use json, mermaid or dot", c.String("format"))
 	}
-	_, err := io.WriteString(e.Stdout, text)
+	_, err := io.WriteString(e.Stdout, print())
 	return err
 }
 

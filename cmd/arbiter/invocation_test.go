@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -63,6 +64,7 @@ var wrongInvocations = []struct {
 
 	{`web 3f2a 4b1c`, `web: give at most one RUN`, usage},
 	{`web 3f2a`, `there is no run "3f2a"; arbiter sessions lists the runs`, usage},
+	{`web 3f2a --state-dir a;b`, `there is no run "3f2a"; arbiter sessions --state-dir 'a;b' lists the runs`, usage},
 
 	// Values.
 	{`--json --notify ntfy:topic --task x`, `--notify "ntfy:topic": give an http or https URL, such as ` +
@@ -79,6 +81,8 @@ var wrongInvocations = []struct {
 	{`--json --no-input`, `there is no task: with --no-input, give --task or a requirements file`, usage},
 	{`--json --timeout soon --task x`, `--timeout "soon": use a number with a unit, such as 90s, 15m or 2h`, usage},
 	{`--json --max-cost much --task x`, `--max-cost "much": use a number`, usage},
+	{`--json --max-cost nan --task x`, `--max-cost NaN: use a number`, usage},
+	{`ARBITER_FUSE=inf --json --task x`, `$ARBITER_FUSE +Inf: use a number`, usage},
 	{`--json --max-cost 1e400 --task x`, `--max-cost "1e400": the number is too large`, usage},
 	{`--json --max-memory -1 --task x`, `--max-memory -1: must not be negative`, usage},
 	{`--json --max-orchestrators 0 --task x`, `--max-orchestrators 0: must be at least 1`, usage},
@@ -156,6 +160,7 @@ var wrongInvocations = []struct {
 	{`usage --by colour`, `--by colour: use day, run, agent or model`, usage},
 	{`undo`, `no run has worked in WORK: name a RUN (arbiter sessions lists the runs)`, usage},
 	{`grants rm 9`, `there is no grant 9: this workspace has none`, usage},
+	{`grants rm x --cwd adir`, `there is no grant "x": arbiter grants --cwd adir lists the grants`, usage},
 	{`memory rm 9`, `there is no lesson "9": this workspace has none`, usage},
 	{`memory edit nowhere`, `memory edit: read nowhere: no such file or directory`, usage},
 	{`hosts rm gpu`, `there is no host "gpu" in ~/.config/arbiter/config.yaml; arbiter hosts lists them`, usage},
@@ -243,6 +248,19 @@ func TestAmbiguousRun(t *testing.T) {
 	testkit.Same(t, "exit code", int(usage), code)
 	testkit.Includes(t, "logs a", output, `arbiter: "a" fits several runs: `, "aaaa1111-one", "aaaa2222-two",
 		"; give more of the id")
+}
+
+// TestNoSnapshotWithoutABridge: a run that cannot start an agent does not wait for the first snapshot, which takes minutes
+// in a large work tree.
+func TestNoSnapshotWithoutABridge(t *testing.T) {
+	t.Parallel()
+	repo := gittest.New(t, map[string]string{"a.txt": "a\n"})
+	home := newWrongHome(t)
+	home.work = repo.Path
+	output, code := home.arbiter(nil, "--json", "--sandbox", "auto", "--claude", "./nowhere", "--task", "x")
+	testkit.Check(t, code == int(environment) && strings.Contains(output, "cannot find"), "exit code %d: %s", code,
+		output)
+	testkit.Same(t, "references", "", repo.Git("for-each-ref", "refs/arbiter"))
 }
 
 // A wrongHome is a home directory with faulty files, and a directory to work in.

@@ -77,6 +77,7 @@ func (e env) mcp(c *cli.Context) error {
 	if err != nil {
 		return command.Usagef("--allow-dir: %v", err)
 	}
+	command.OutliveReaders()
 	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
 	err = s.Serve(ctx, clients.MCPLines(e.Stdin, e.Stdout))

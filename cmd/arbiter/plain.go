@@ -196,7 +196,9 @@ func init() { // set here since help refers back to it
 			return "In another terminal, arbiter logs -f " + run + " shows the run with its times, and arbiter watch " + run +
 				" prints every event. With --debug all of them are printed here."
 		}),
-		"timeline": says(false, timesOf),
+		"timeline": says(false, func(p *plainHost, m plainMoment) string {
+			return p.times.Words(func(id string) string { return view.SlashName(m.state, id) }, time.Now())
+		}),
 		"plan":     says(true, func(_ *plainHost, m plainMoment) string { return view.SlashPlan(m.state) }),
 		"changes":  {false, plainChanges},
 		"settings": {true, plainSettings},
@@ -227,11 +229,6 @@ var plainUses = map[string]string{
 	"allow":  "/allow RULE: from now on, allow all that RULE covers.\n",
 	"deny":   "/deny RULE: from now on, deny all that RULE may be about.\n",
 	"attach": "/attach AGENT: how to take an agent's session into another terminal.\n",
-}
-
-// timesOf describes what each agent of a run did, and when.
-func timesOf(p *plainHost, m plainMoment) string {
-	return p.times.Words(func(id string) string { return view.SlashName(m.state, id) }, time.Now())
 }
 
 // plainHelp lists the commands that work without a screen. It leaves out how to answer a permission request:

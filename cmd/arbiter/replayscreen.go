@@ -155,7 +155,7 @@ func (e env) replay(c *cli.Context) error {
 	if c.NArg() > 1 {
 		return command.Usagef("replay: give at most one RUN; arbiter sessions lists the runs")
 	}
-	if pace < 0 {
+	if !(pace >= 0) {
 		return command.Usagef("--pace %g: must not be negative", pace)
 	}
 	if c.Bool("screen") {

@@ -98,15 +98,26 @@ func (p runPort) Start(ctx context.Context, s clients.Start) (string, error) {
 	return started.Run, nil
 }
 
+// plays reports whether a process plays a run, and goes on with it.
+func (p runPort) plays(ctx context.Context, info journal.Info) bool {
+	store, err := runstore.OpenIn(p.stateDir)
+	if err != nil {
+		return info.Live
+	}
+	defer store.Close()
+	return store.Plays(ctx, info, false)
+}
+
 // Resume implements [clients.Runs].
 func (p runPort) Resume(ctx context.Context, run, task string, args []string) error {
 	info, err := p.Find(run)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case info.Live && task != "":
+	}
+	switch live := p.plays(ctx, info); {
+	case live && task != "":
 		return command.Usagef("run %s is live already: send it the message", command.ShortID(info.Run))
-	case info.Live:
+	case live:
 		return nil
 	}
 	if err := settings.CheckTask(task, "the task"); err != nil {
@@ -192,6 +203,10 @@ func setForClient(c *cli.Context, dir, run, stateDir string) error {
 	if run != "" { // the run's state says whether it is a rehearsal
 		values["session"], values["rehearse"], values["scenario"], values["stand-in"] = run, "false", "", "false"
 	}
+	return setFlags(c, values)
+}
+
+func setFlags(c *cli.Context, values map[string]string) error {
 	for name, value := range values {
 		if err := c.Set(name, value); err != nil {
 			return fmt.Errorf("--%s: %w", name, err)

@@ -118,10 +118,16 @@ func openSound(screen settings.ScreenSettings) (play func(tui.Sound) (bells int)
 	if screen.Sound != settings.SoundOn {
 		return nil, stop
 	}
-	if player := findPlayerOfSound(); player != nil {
-		c := subcommands.NewChime(func(ctx context.Context, file string) error { return playSound(ctx, player, file) })
+	for _, player := range soundPlayers {
+		path, err := exec.LookPath(player[0])
+		if err != nil {
+			continue
+		}
+		c := subcommands.NewChime(func(ctx context.Context, file string) error {
+			return playSound(ctx, path, append(slices.Clone(player[1:]), file)...)
+		})
 		return func(s tui.Sound) int {
-			c.Play(subcommands.Cue(s))
+			c.Play(s)
 			return 0
 		}, c.Close
 	}
@@ -136,18 +142,9 @@ func openSound(screen settings.ScreenSettings) (play func(tui.Sound) (bells int)
 	}, stop
 }
 
-func findPlayerOfSound() []string {
-	for _, p := range soundPlayers {
-		if path, err := exec.LookPath(p[0]); err == nil {
-			return append([]string{path}, p[1:]...)
-		}
-	}
-	return nil
-}
-
 // playSound plays a file. It returns when the player has ended, which is killed if ctx is cancelled.
-func playSound(ctx context.Context, player []string, file string) error {
-	cmd := exec.CommandContext(ctx, player[0], append(player[1:len(player):len(player)], file)...)
+func playSound(ctx context.Context, player string, args ...string) error {
+	cmd := exec.CommandContext(ctx, player, args...)
 	cmd.WaitDelay = time.Second
 	for _, name := range soundVariables {
 		if value, ok := os.LookupEnv(name); ok {

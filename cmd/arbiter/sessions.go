@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -108,7 +109,9 @@ func (e env) removeSessions(c *cli.Context, store *runstore.Runs) error {
 		if err != nil {
 			return err
 		}
-		infos = append(infos, info)
+		if !slices.ContainsFunc(infos, func(i journal.Info) bool { return i.Run == info.Run }) {
+			infos = append(infos, info)
+		}
 	}
 	for _, info := range infos {
 		run := info.Run

@@ -102,7 +102,7 @@ func (h *ScreenHost) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 	}
 	if log != nil {
 		defer log.Close()
-		run, socket, live := h.playing(ctx, b.Resume)
+		run, socket, live := h.playing(ctx, b)
 		h.mu.Lock()
 		before = h.latest[run]
 		h.mu.Unlock()
@@ -169,26 +169,14 @@ func say(ctx context.Context, run, socket string, b tui.Begin) error {
 		err)
 }
 
-// playing finds the process that currently plays a run. The lock of one that was killed outlives its socket for a
-// moment, which is waited for.
-func (h *ScreenHost) playing(ctx context.Context, run string) (id, socket string, live bool) {
-	store, info, err := runstore.FindIn(h.choices.StateDir, run)
+// playing finds the process that currently plays a run. A text for one that is ending goes to the next process.
+func (h *ScreenHost) playing(ctx context.Context, b tui.Begin) (id, socket string, live bool) {
+	store, info, err := runstore.FindIn(h.choices.StateDir, b.Resume)
 	if err != nil {
-		return run, "", false
+		return b.Resume, "", false
 	}
 	defer store.Close()
-	socket = store.SocketOf(info.Run, control.SocketName)
-	if !info.Live {
-		return info.Run, socket, false
-	}
-	ctx, cancel := context.WithTimeout(ctx, runstore.AnswerTime)
-	defer cancel()
-	client, _, err := control.Dial[runstore.LiveStatus](ctx, socket, nil)
-	if err == nil {
-		client.Close()
-	}
-	gone := errors.Is(err, unix.ECONNREFUSED) && store.AwaitEnd(ctx, info.Run) == nil
-	return info.Run, socket, !gone
+	return info.Run, store.SocketOf(info.Run, control.SocketName), store.Plays(ctx, info, b.Task == "")
 }
 
 // Past implements tui.Host.
@@ -347,7 +335,7 @@ func findingsOf(t settings.TrustState) tui.Trust {
 func (h *ScreenHost) Trust(context.Context) error {
 	c := h.Choices()
 	t := c.Trusting
-	if err := t.Record(c.StateDir, c.Place, "the screen"); err != nil {
+	if err := t.Record(c.Place, "the screen"); err != nil {
 		return err
 	}
 	t.Trusted, t.Recorded, t.Changed, t.Problem = true, true, nil, ""
@@ -648,7 +636,7 @@ func (s *ScreenSession) Watch() {
 	}
 	if s.Process != nil {
 		select {
-		case <-s.Process.Exited():
+		case <-s.Process.Exited:
 		case <-s.parted:
 		}
 	}
@@ -688,14 +676,14 @@ func (s *ScreenSession) Put(c contract.Command) bool {
 	if err != nil {
 		return false // cannot happen with our own types
 	}
-	// No time limit: a run whose disk is full accepts commands later.
+	// No time limit: a run whose disk is full accepts commands later. A run that hangs must not keep who leaves it.
 	p := control.PutParams{Command: line, Frontend: input.ChannelScreen}
-	return s.client.Load().Put(context.Background(), p) == nil
+	return s.client.Load().Put(s.left, p) == nil
 }
 
 // InputEnded implements PlainRun.
 func (s *ScreenSession) InputEnded() {
-	_ = s.client.Load().InputEnded(context.Background()) // a finished run needs no input
+	_ = s.client.Load().InputEnded(s.left) // a finished run needs no input
 }
 
 // Stop implements tui.Run: the first call asks for an orderly end, later ones hurry it.

@@ -148,6 +148,31 @@ func TestTextForARunThatEnds(t *testing.T) {
 	testkit.Check(t, exit != nil && exit.Code == contract.ExitFailed, "exits with %+v", exit)
 }
 
+// deaf is a run that does not answer.
+type deaf struct{ ending }
+
+func (deaf) Put(ctx context.Context, _ control.PutParams) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestLeavingARunThatHangs: a command that the run has not taken does not keep the frontend.
+func TestLeavingARunThatHangs(t *testing.T) {
+	socket := testkit.Must(host.Listen(t.TempDir(), control.SocketName))(t)
+	server := control.Serve(socket.UnixListener, deaf{}, slog.New(slog.DiscardHandler))
+	defer server.Close()
+	client, _, err := control.Dial[runstore.LiveStatus](t.Context(), socket.Path, nil)
+	testkit.OK(t, err)
+	defer client.Close()
+	s := &ScreenSession{}
+	s.left, s.leave = context.WithCancel(t.Context())
+	s.client.Store(client)
+	taken := make(chan bool)
+	go func() { taken <- s.Put(contract.Command{Body: contract.Pause{}}) }()
+	s.Leave()
+	testkit.Check(t, !<-taken, "it was taken")
+}
+
 // settingsHost returns a host that was started with some flags, and the user's configuration file.
 func settingsHost(t *testing.T, config string, args ...string) (h *ScreenHost, file string) {
 	t.Helper()
@@ -167,6 +192,17 @@ func settingsHost(t *testing.T, config string, args ...string) (h *ScreenHost, f
 		return err
 	}))
 	return NewScreen(command.Env{}, c), file
+}
+
+// TestTrustHoldsAtTheNextStart: what is trusted on the screen is found again, also if a configuration moves the runs.
+func TestTrustHoldsAtTheNextStart(t *testing.T) {
+	h, _ := settingsHost(t, "state-dir: "+t.TempDir()+"\n")
+	testkit.OK(t, h.Trust(t.Context()))
+	testkit.OK(t, settings.Parsed(nil, func(ctx *cli.Context) error {
+		c, err := settings.ReadChoices(ctx)
+		testkit.Check(t, c.Trusting.Trusted, "it is not trusted: %+v", c.Trusting)
+		return err
+	}))
 }
 
 func (h *ScreenHost) settingNow(t *testing.T, name string) tui.Setting {

@@ -53,15 +53,6 @@ func Usagef(format string, args ...any) *Error {
 	return &Error{Code: contract.ExitUsage, Text: fmt.Sprintf(format, args...)}
 }
 
-// Unclassified converts an error without an exit code: a file that could not be read or written gets code 5,
-// anything else, such as a rejection by urfave/cli, is a wrong invocation (exit code 2).
-func Unclassified(err error) *Error {
-	if _, ok := errors.AsType[*os.PathError](err); ok {
-		return Environmentf("%v", err)
-	}
-	return Usagef("%v", err)
-}
-
 // StateDirProblem returns the error for a state directory that cannot be used.
 func StateDirProblem(err error) *Error {
 	return Environmentf("the state directory cannot be used: %v; name another with --state-dir", err)

@@ -319,6 +319,27 @@ func (l *Line) Ordered() []string {
 	return append(list, l.rest...)
 }
 
+// advised matches what may be a command in a message.
+var advised = Pattern(`\barbiter (--resume|[a-z]+)`)
+
+// Advice returns a message whose commands have the flags of the line that say where runs and settings are.
+func (l *Line) Advice(message string) string {
+	root := l.levels[0].command
+	return advised().ReplaceAllStringFunc(message, func(text string) string {
+		c, word := root, strings.TrimPrefix(text, "arbiter ")
+		if !IsFlag(word) {
+			c = root.Command(word)
+		}
+		for _, name := range []string{"state-dir", "config", "cwd"} {
+			if value := l.Given[name]; c != nil && value != "" && flagNamed(c, name) != nil &&
+				!strings.Contains(message, "--"+name) {
+				text += " --" + name + " " + words.Quote(value)
+			}
+		}
+		return text
+	})
+}
+
 // Offer has the possible completions of a word.
 type Offer struct {
 	Words       []Entry // Term is the complete word

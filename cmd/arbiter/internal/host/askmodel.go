@@ -143,13 +143,6 @@ const cachedDecisions = 10_000
 // cacheName is the cache's directory in the state directory.
 const cacheName = "decisions"
 
-// hashOf returns a hash over the user's templates and the version of Arbiter, to distinguish sets of templates.
-func hashOf(templates map[string]string) string {
-	raw, _ := json.Marshal(templates) // strings only; keys are sorted
-	sum := sha256.Sum256(append(raw, command.Version()...))
-	return hex.EncodeToString(sum[:])
-}
-
 // ModelRun is the run that a decider works for, or the command that asks one. Its functions are called when a question
 // is asked.
 type ModelRun struct {
@@ -181,8 +174,17 @@ func OpenDecider(o runconfig.Options, run ModelRun) (opened Opened, err error) {
 	if err != nil {
 		return opened, command.Usagef("prompt templates: %v", err)
 	}
-	d := decider.Options{Name: o.Decider, Prompts: set, Timeout: o.DeciderTimeout, Asked: askedAs(o),
-		Templates: hashOf(o.Templates), Strict: run.Strict}
+	p, temperature := o.Provider, ""
+	if p.Temperature != nil {
+		temperature = fmt.Sprint(*p.Temperature)
+	}
+	// The decision cache distinguishes templates, and the provider and the model with its settings.
+	raw, _ := json.Marshal(o.Templates) // strings only; keys are sorted
+	templates := sha256.Sum256(append(raw, command.Version()...))
+	d := decider.Options{Name: o.Decider, Prompts: set, Timeout: o.DeciderTimeout,
+		Asked: []string{cmp.Or(p.Name, runconfig.ProviderClaude), p.BaseURL, settings.ModelOf(o), o.DeciderEffort,
+			fmt.Sprint(p.MaxTokens), temperature},
+		Templates: hex.EncodeToString(templates[:]), Strict: run.Strict}
 	if o.DecisionCache {
 		failed := func(err error) { run.Log.Warn("decision cache", "error", err) }
 		cache, err := decider.OpenDirStore(filepath.Join(run.StateDir, cacheName), cachedDecisions, failed)
@@ -240,15 +242,4 @@ func OpenProvider(o runconfig.Options, rehearsal *Stage) (*decider.APIClient, er
 		return nil, command.Environmentf("decider: %v", err)
 	}
 	return client, nil
-}
-
-// askedAs identifies the provider and the model settings of a decider, for the decision cache.
-func askedAs(o runconfig.Options) []string {
-	p := o.Provider
-	temperature := ""
-	if p.Temperature != nil {
-		temperature = fmt.Sprint(*p.Temperature)
-	}
-	return []string{cmp.Or(p.Name, runconfig.ProviderClaude), p.BaseURL, settings.ModelOf(o), o.DeciderEffort,
-		fmt.Sprint(p.MaxTokens), temperature}
 }

@@ -34,11 +34,8 @@ type Cursor struct {
 	pieces bool
 	open   func() (*journal.EventLog, error)
 
-	// from is where to continue in the event log, and logged is the number of the last event before that place.
-	// counted is set when the first event of this process was passed.
-	from    journal.LogPosition
-	logged  uint64
-	counted bool
+	from  journal.LogPosition // where to continue in the event log
+	begun bool                // the first event of this process was passed
 }
 
 // Cursor returns a cursor that reads the events after number seq, with the pieces of text between them if pieces is
@@ -97,17 +94,15 @@ func (c *Cursor) logLines(ctx context.Context, most int, oldest uint64) (lines [
 			return nil
 		}
 		if contract.EventNameOf(e.Line) == (contract.Session{}).EventName() {
-			c.counted, c.logged = true, 0
+			c.begun = true
 		}
-		if c.counted {
-			if c.logged+1 >= oldest {
-				return journal.ErrEnough
-			}
-			c.logged++
-			if c.logged > c.seq {
-				c.seq = c.logged
-				lines = append(lines, string(e.Line))
-			}
+		switch n := contract.SeqOf(e.Line); {
+		case !c.begun:
+		case n >= oldest:
+			return journal.ErrEnough
+		case n > c.seq:
+			c.seq = n
+			lines = append(lines, string(e.Line))
 		}
 		c.from = e.Next()
 		return nil

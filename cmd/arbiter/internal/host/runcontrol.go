@@ -66,12 +66,12 @@ func (s *ControlServer) Close() {
 
 // service answers the clients of a run. It implements [control.Service].
 type service struct {
-	*Group // of the clients
-	cwd    string
-	opener Opener // of the run's agents
-	input  *Sender
-	halter *Halter
-	warned atomic.Bool // whether the human was warned about an agent
+	*Group    // of the clients
+	run, cwd  string
+	terminals *Terminals
+	input     *Sender
+	halter    *Halter
+	warned    atomic.Bool // whether the human was warned about an agent
 }
 
 var _ control.Service = (*service)(nil)
@@ -97,24 +97,10 @@ func (s *service) Command(ctx context.Context, line json.RawMessage) (control.Co
 		halted := s.halter.Halt(input.ChannelSocket)
 		r.Accepted, r.Message = len(halted.Left) == 0, "halted ("+halted.How+")"
 	default:
+		c.Ref = s.input.NewRef() // several clients may use the same one
 		r.Accepted, r.Message, err = s.input.Ask(ctx, c, input.ChannelSocket)
 	}
 	return r, err
-}
-
-// Attach implements [control.Service].
-func (s *service) Attach(
-	ctx context.Context, who string, p control.AttachParams, progress func(string),
-) (control.Attachment, error) {
-	channel := channelOf(p.Frontend)
-	if channel == input.ChannelScreen {
-		who = "the screen"
-	}
-	a, err := s.opener.Attach(ctx, channel, who, p, progress)
-	if err != nil {
-		return nil, err
-	}
-	return a, nil
 }
 
 func (s *service) Halt(_ context.Context, p control.HaltParams) control.HaltResult {
@@ -131,9 +117,13 @@ func (s *service) State() (control.StateResult, error) {
 
 func (s *service) Put(ctx context.Context, p control.PutParams) error {
 	c, channel := contract.ParseCommand(p.Command), channelOf(p.Frontend)
-	if _, halt := c.Body.(contract.Halt); halt {
+	switch c.Body.(type) {
+	case contract.Halt:
 		s.input.Go(func() { s.halter.HaltAs(c, channel) })
 		return nil
+	case contract.Say: // a run that ends may not look at what it has received
+		_, _, err := s.input.Ask(ctx, c, channel)
+		return err
 	}
 	return s.input.Put(ctx, c, channel)
 }
@@ -182,9 +172,10 @@ func (s *service) Status() any {
 	for i := range waits {
 		waits[i].Since = waits[i].Since.UTC()
 	}
-	status := runstore.LiveStatus{LogLines: s.start.Prev.N, Permissions: st.Options.Permissions}
+	status := runstore.LiveStatus{LogLines: s.start.Prev.N, Permissions: st.Options.Permissions,
+		Ending: st.Ending != nil && s.Last() > 0} // before its first event, a resumed run has its last end
 	status.LiveReport = runstore.LiveReport{
-		Run: s.opener.Run, CWD: s.cwd, PID: os.Getpid(), Title: command.Title(st.Task.Text),
+		Run: s.run, CWD: s.cwd, PID: os.Getpid(), Title: command.Title(st.Task.Text),
 		Began: st.Budget.Runtime.Began.UTC(), Phase: string(st.Task.Phase),
 		Does: eventtext.RunState(st, time.Now()), Paused: st.Paused, Halted: st.Halted,
 		Seq: s.Last(), CostUSD: contract.RoundUSD(st.Spent()), Agents: []runstore.AgentStatus{}, Inbox: waits,
@@ -200,7 +191,7 @@ func (s *service) Status() any {
 			ID: a.ID, Name: a.Name, Mode: a.Mode, Status: a.StatusText(), Does: does, Since: since.UTC(), Session: a.SessionID,
 			Context: a.Context.Pct, Cost: contract.RoundUSD(a.Spent()), Host: a.Host, Make: a.Make,
 			Lacks: a.Lacks, ContextUnknown: a.Make != "" && a.Context.Window == 0, CostUnknown: a.CostUnknown,
-			Attached: s.opener.Terminals.Holder(a.ID), Subagents: len(a.Subagents), MaxSubagents: most,
+			Attached: s.terminals.Holder(a.ID), Subagents: len(a.Subagents), MaxSubagents: most,
 		})
 		if last := &status.Agents[len(status.Agents)-1]; a.Fuse.USD > 0 {
 			last.Fuse, last.FuseSpent = contract.RoundUSD(a.Fuse.USD), contract.RoundUSD(a.FuseSpent())
@@ -266,28 +257,31 @@ func (s *Sender) Put(ctx context.Context, c contract.Command, channel string) er
 	}
 }
 
-// Ask sends a command and waits for its answer. It replaces the ref of the command, because several callers may use
-// the same one.
+// Ask sends a command and waits for the answer to its ref.
 func (s *Sender) Ask(
 	ctx context.Context, c contract.Command, channel string,
 ) (accepted bool, message string, err error) {
-	c.Ref = s.NewRef()
 	answers, end := s.board.Subscribe(func(e contract.Event) bool { return InputAnswers(e, c.Ref) })
 	defer end()
 	if err := s.Put(ctx, c, channel); err != nil {
 		return false, "", err
 	}
+	var e contract.Event
 	select {
-	case e := <-answers:
-		if b, ok := e.Body.(contract.Accepted); ok {
-			return true, b.Message, nil
-		}
-		return false, e.Body.(contract.Rejected).Message, nil
-	case <-s.loop.Done():
-		return false, "", runstore.ErrRunOver
+	case e = <-answers:
 	case <-ctx.Done():
 		return false, "", context.Cause(ctx)
+	case <-s.loop.Done():
+		select {
+		case e = <-answers: // it came just before
+		default:
+			return false, "", runstore.ErrRunOver
+		}
 	}
+	if b, ok := e.Body.(contract.Accepted); ok {
+		return true, b.Message, nil
+	}
+	return false, e.Body.(contract.Rejected).Message, nil
 }
 
 // Notice notifies the human of something about an agent, as if its bridge had reported it. If the run does not have

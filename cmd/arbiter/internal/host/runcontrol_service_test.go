@@ -46,7 +46,7 @@ func (l *controlLoop) Put(b input.Body) bool {
 func serviceOf() (*service, *controlLoop) {
 	board := &Board{}
 	l := &controlLoop{emit: board.publish}
-	return &service{cwd: "/w", opener: Opener{Run: "r"}, input: NewSender(l, board), Group: newGroup()}, l
+	return &service{cwd: "/w", run: "r", input: NewSender(l, board), Group: newGroup()}, l
 }
 
 // TestCommands: the answer has the ref of the client, and the command arrives on the channel of its frontend.

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
@@ -118,7 +119,7 @@ func (l *inputLoop) Event(e bridge.Event)        { l.events = append(l.events, e
 func (l *inputLoop) Snapshot() *supervisor.State { return &l.state }
 func (l *inputLoop) Done() <-chan struct{}       { return l.done }
 
-// TestAsk: each command gets the answer to its own ref, whatever ref the caller gave.
+// TestAsk: each command gets the answer to its own ref, or an error if the run ends without one.
 func TestAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, board := newLoop(), &Board{}
@@ -135,11 +136,17 @@ func TestAsk(t *testing.T) {
 				sink(time.Now(), contract.Event{Body: body})
 			}
 		}()
-		ok, message, err := s.Ask(t.Context(), contract.Command{Ref: "same", Body: contract.Pause{}}, "socket")
+		ok, message, err := s.Ask(t.Context(), contract.Command{Ref: s.NewRef(), Body: contract.Pause{}}, "socket")
 		testkit.Check(t, ok && message == "paused" && err == nil, "accepted: %v, %q, %v", ok, message, err)
-		ok, message, err = s.Ask(t.Context(), contract.Command{Ref: "same", Body: contract.Continue{}}, "socket")
+		ok, message, err = s.Ask(t.Context(), contract.Command{Ref: s.NewRef(), Body: contract.Continue{}}, "socket")
 		testkit.Check(t, !ok && message == "not paused" && err == nil, "rejected: %v, %q, %v", ok, message, err)
-		close(l.done)
+		go func() {
+			<-l.taken
+			close(l.done)
+		}()
+		p := control.PutParams{Command: json.RawMessage(`{"type":"message","text":"Wait.","ref":"late"}`)}
+		err = (&service{input: s}).Put(t.Context(), p)
+		testkit.Fails(t, "a text that the loop received, and did not look at", err, runstore.ErrRunOver)
 		s.Wait()
 	})
 }

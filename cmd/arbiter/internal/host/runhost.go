@@ -33,6 +33,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -62,17 +63,14 @@ type Ready struct {
 // Process is a host process that this process has started. It keeps running after this process has ended.
 type Process struct {
 	Ready
+	Exited chan struct{} // closed when it has ended and was waited for
 	cmd    *exec.Cmd
-	exited chan struct{} // closed when it has ended and was waited for
 }
-
-// Exited is closed when the process has ended and was waited for.
-func (p *Process) Exited() <-chan struct{} { return p.exited }
 
 // End asks the process to end, and waits for it.
 func (p *Process) End() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
-	<-p.exited
+	<-p.Exited
 }
 
 // StartProcess starts a host process and waits until clients can connect to it. The error is the reason why no run is
@@ -87,7 +85,7 @@ func StartProcess(ctx context.Context, c settings.Choices) (*Process, error) {
 	if err != nil {
 		return nil, command.Environmentf("cannot find arbiter's own program: %v", err)
 	}
-	p := &Process{cmd: exec.Command(self, ProcessCommand, c.Place), exited: make(chan struct{})}
+	p := &Process{cmd: exec.Command(self, ProcessCommand, c.Place), Exited: make(chan struct{})}
 	var stderr bytes.Buffer
 	p.cmd.Stdin, p.cmd.Stderr = bytes.NewReader(raw), &stderr
 	// In its own session, so that closing the terminal does not end the run.
@@ -110,8 +108,8 @@ func StartProcess(ctx context.Context, c settings.Choices) (*Process, error) {
 		<-answered
 		err = ctx.Err()
 	}
-	go func() { // ends with the process; exited is closed then
-		defer close(p.exited)
+	go func() { // ends with the process; Exited is closed then
+		defer close(p.Exited)
 		_ = p.cmd.Wait() // the control socket says how the run ended
 	}()
 	switch {
@@ -119,11 +117,11 @@ func StartProcess(ctx context.Context, c settings.Choices) (*Process, error) {
 		p.End() // it may have answered just before
 		return nil, ctx.Err()
 	case err != nil:
-		<-p.exited
+		<-p.Exited
 		return nil, command.Environmentf("the host process ended before the run began (%v): %s", p.cmd.ProcessState,
 			sanitize.Line(stderr.String(), 2000))
 	case p.Run == "":
-		<-p.exited
+		<-p.Exited
 		return nil, &command.Error{Code: p.Code, Text: p.Problem}
 	}
 	return p, nil
@@ -223,11 +221,14 @@ func (r *hostedRun) begin() error {
 	o.HumanPresent = !c.NoInput
 	o.Claude = c.Claude
 	script, err := ReadScenario(*c)
-	if err == nil {
-		err = checkIsolation(context.Background(), *o)
-	}
 	if err != nil {
 		return err
+	}
+	if o.Workspace.Isolated() { // can the Orchestrators get directories of their own?
+		if _, err := workspaces.Open(context.Background(), workspaces.Options{Dir: o.CWD, Run: o.Run}); err != nil {
+			return command.Environmentf("--isolation %s: %v; or use --isolation %s", o.Workspace.Isolation, err,
+				runconfig.IsolationShared)
+		}
 	}
 	for _, text := range []string{c.Notice, settings.UnknownTools(*o)} {
 		if text != "" {
@@ -347,21 +348,12 @@ func (r *hostedRun) recorded() runconfig.Options {
 			r.notice.add("what earlier runs learned about models is not known: %v", err)
 		}
 	}
-	if o.Env != nil {
-		o.Env = settings.WithoutSecrets(o.Env)
-	}
-	if o.ArbiterEnv != nil {
-		o.ArbiterEnv = settings.WithoutSecrets(o.ArbiterEnv)
-	}
+	o.Env, o.ArbiterEnv = settings.WithoutSecrets(o.Env), settings.WithoutSecrets(o.ArbiterEnv)
 	return o
 }
 
 // close releases everything that is still held. After a run was played, call [hostedRun.shutdown] first.
 func (r *hostedRun) close() {
-	r.frontends.notifier.Close(lastNotifications)
-	if lost := r.diagnostics.telemetry.Close(lastSpans); lost > 0 {
-		r.diagnostics.log.Warn("telemetry", "spans that found no room", lost)
-	}
 	r.frontends.control.Close() // the loop has ended
 	r.frontends.hooks.Close()
 	r.decider.Close()
@@ -371,7 +363,11 @@ func (r *hostedRun) close() {
 	if r.stage != nil {
 		r.stage.Close()
 	}
-	r.storage.close(r.diagnostics.log)
+	r.storage.close(r.diagnostics.log) // the next process of the run does not wait for other machines
+	r.frontends.notifier.Close(lastNotifications)
+	if lost := r.diagnostics.telemetry.Close(lastSpans); lost > 0 {
+		r.diagnostics.log.Warn("telemetry", "spans that found no room", lost)
+	}
 	r.diagnostics.close()
 }
 
@@ -389,11 +385,16 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 		r.notice.add("the task is sent without its images: %v", err)
 	}
 	fenced := FenceHost(r.wanted, r.choices.Hosts, r.choices.Options.Run, r.resumed, r.diagnostics.log)
-	recorded := r.recordFiles()
+	recording, abandon := context.WithCancel(r.wanted)
+	defer abandon()
+	recorded := r.recordFiles(recording)
 	starting, giveUp := context.WithCancel(ctx) // the bridge ends with it
 	began := context.AfterFunc(r.wanted, giveUp)
 	port, info, failed := r.openBridge(starting)
 	began()
+	if failed != nil {
+		abandon() // a first snapshot takes minutes, and nobody will work
+	}
 	if err := recorded(loop); err != nil && failed == nil {
 		failed = &input.BridgeFailed{Category: bridge.CatWorkspace, Message: err.Error()}
 	}
@@ -420,10 +421,7 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 	if f := loop.Fault(); f != nil {
 		r.diagnostics.reporter.Panicked(f)
 	}
-	r.files.lookForPlanted()
-	if exit == contract.ExitComplete {
-		r.files.remove(r.bridges.others)
-	}
+	r.files.end(exit == contract.ExitComplete, r.bridges.others)
 	return exit
 }
 
@@ -437,7 +435,7 @@ func (r *hostedRun) equip(loop *runloop.Loop) *runstore.ImageStore {
 		r.useGrants(loop)
 		loop.Windows = func(model string, tokens int) error { return keepWindow(r.choices.StateDir, model, tokens) }
 	}
-	gate := NewTrustGate(o.CWD, r.choices.StateDir, o.Run, r.choices.Trusting, r.bridges.others.Inventory)
+	gate := NewTrustGate(o.CWD, o.Run, r.choices.Trusting, r.bridges.others.Inventory)
 	loop.Gate, loop.KeepTrust = gate.Check, gate.Record
 	loop.Terminal = r.frontends.hooks.Setup
 	loop.Open, loop.Drop = r.openOn, r.bridges.drop
@@ -487,7 +485,10 @@ func (r *hostedRun) shutdown(s *supervisor.State) (unfinished []string) {
 			return nil
 		}},
 		{"the memory of the workspace", 5 * time.Second, 1, func(context.Context) error { return r.remember(s) }},
-		{"the journal", 10 * time.Second, 1, func(ctx context.Context) error { return r.storage.finish(ctx, s) }},
+		{"the journal", 10 * time.Second, 1, func(ctx context.Context) error {
+			r.storage.unlock() // before anyone learns of the end, and begins the next run
+			return r.storage.finish(ctx, s)
+		}},
 		{"the crash reports", 5 * time.Second, 1, func(context.Context) error {
 			r.diagnostics.reporter.Close()
 			return nil
@@ -604,8 +605,8 @@ func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	f.hooks = ServeHooks(dir, r.loop, &f.terminals, log)
 	var err error
 	f.control, err = ServeControl(dir, &service{
-		cwd: r.choices.Place, input: f.input, Group: f.clients, halter: f.halter,
-		opener: Opener{Run: r.choices.Options.Run, Terminals: &f.terminals, Input: f.input},
+		run: r.choices.Options.Run, cwd: r.choices.Place, terminals: &f.terminals, input: f.input, Group: f.clients,
+		halter: f.halter,
 	}, log)
 	if err != nil { // the run continues without a socket; stdin still reaches it
 		log.Warn("control", "error", err)

@@ -111,6 +111,14 @@ func (s *storage) update(change func(*journal.Meta)) error {
 	return s.journal.Update(ctx, change)
 }
 
+// unlock lets other runs work in the workspace. It may be called more than once.
+func (s *storage) unlock() {
+	_ = s.workspace.Close() // it was only locked, if at all
+	if s.place != nil {
+		_ = s.place.Close()
+	}
+}
+
 // finish records durably how the run has ended.
 func (s *storage) finish(ctx context.Context, state *supervisor.State) error {
 	err := s.journal.Sync(ctx)
@@ -143,12 +151,7 @@ func (s *storage) close(log *slog.Logger) {
 			_, _ = s.Spent(ctx, journal.Info{Meta: meta}, nil)
 		}
 	}
-	if s.workspace != nil {
-		_ = s.workspace.Close() // it was only locked
-	}
-	if s.place != nil {
-		s.place.Close()
-	}
+	s.unlock()
 }
 
 // firstSnapshotTimeout bounds the first snapshot, for which the agents wait. A work tree of gigabytes that Git has
@@ -167,19 +170,6 @@ type recording struct {
 	sandbox  func() *bridge.SandboxConfig // the agents' sandbox, in which Git works, too; returns nil without one
 	files    *runstore.Files              // nil without Git
 	leftover []string                     // messages about agents' directories at the end of the run
-}
-
-// checkIsolation returns an error if the Orchestrators cannot get the requested directories.
-func checkIsolation(ctx context.Context, o runconfig.Options) error {
-	if !o.Workspace.Isolated() {
-		return nil
-	}
-	_, err := workspaces.Open(ctx, workspaces.Options{Dir: o.CWD, Run: o.Run})
-	if err != nil {
-		return command.Environmentf("--isolation %s: %v; or use --isolation %s", o.Workspace.Isolation, err,
-			runconfig.IsolationShared)
-	}
-	return nil
 }
 
 // open takes the first snapshot, or finds the one of an earlier process. If the agents may have a sandbox, Git
@@ -236,20 +226,16 @@ func (r *recording) confineGit(cmd *exec.Cmd) error {
 	return sandbox.Wrap(cmd, &cfg)
 }
 
-// lookForPlanted adds a message if agents have left something that git would run or use.
-func (r *recording) lookForPlanted() {
+// end adds a message if agents have left something that git would run or use. It removes the directories of a complete
+// run: its work is on the run branch, and other work is saved. A run that can continue keeps them.
+func (r *recording) end(complete bool, others *Bridges) {
 	if r.files == nil {
 		return
 	}
 	if text := r.files.Planted(context.Background()); text != "" {
 		r.leftover = append(r.leftover, text)
 	}
-}
-
-// remove removes the directories of a complete run: its work is on the run branch, and other work is saved. A run
-// that can continue keeps them.
-func (r *recording) remove(others *Bridges) {
-	if r.files == nil {
+	if !complete {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
@@ -275,9 +261,9 @@ func noSnapshots(err error) string {
 
 // recordFiles starts recording the workspace's files. If possible, the first snapshot is taken while the bridge
 // starts. The returned function waits for the snapshot, and sets up the loop to take the others. A rehearsal is
-// recorded if its scenario brings files. A signal ends the snapshot, and with it the run, which would never have diffs.
-func (r *hostedRun) recordFiles() (wait func(*runloop.Loop) error) {
-	ctx := r.wanted
+// recorded if its scenario brings files. The end of ctx ends the snapshot, and with it the run, which would never have
+// diffs.
+func (r *hostedRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) error) {
 	o := &r.choices.Options
 	was, isolation := o.Workspace, o.Workspace.Isolation
 	o.Workspace = runconfig.Workspace{}
@@ -369,6 +355,9 @@ func (r *hostedRun) lockAgain() error {
 	if err != nil {
 		return err
 	}
+	if r.storage.Plays(context.Background(), info, false) {
+		return runstore.PlayedElsewhere(info.Run, r.storage.Player(info.Run))
+	}
 	r.choices.Options.Run, r.choices.Options.Rehearsal = info.Run, info.Rehearsal
 	if info.CWD != "" {
 		r.choices.Place = info.CWD
@@ -381,11 +370,7 @@ func (r *hostedRun) lockAgain() error {
 	}
 	if info.Workspace != "" && !r.choices.Share {
 		// Before anything of the run is changed: a copy of its state must not end its agents.
-		player := r.storage.Player(info.Run)
 		if err := r.storage.lockWorkspace(info.Workspace); err != nil {
-			if player != 0 {
-				return runstore.PlayedElsewhere(info.Run, player)
-			}
 			return err
 		}
 	}
@@ -475,7 +460,7 @@ func (r *hostedRun) resume() error {
 // trustAgain decides about the workspace again: the run may belong to another directory than the one that was
 // checked first. What the run's last process trusted stays trusted as long as it is unchanged.
 func trustAgain(c settings.Choices, old runconfig.Options) (settings.TrustState, error) {
-	t, err := settings.TrustIn(c.Place, c.StateDir, c.Trusting.ByFlag)
+	t, err := settings.TrustIn(c.Place, c.Trusting.State, c.Trusting.ByFlag)
 	if err != nil || t.Trusted || !old.Trusted || old.Rehearsal {
 		return t, err
 	}

@@ -95,8 +95,9 @@ func TestOneRunInADirectory(t *testing.T) {
 	first, second := open(), open()
 	testkit.OK(t, first.lockPlace(dir, "11111111-aaaa"))
 	testkit.Fails(t, "the second run", second.lockPlace(dir, "22222222-bbbb"), "run 11111111")
-	first.close(nil)
+	first.unlock()
 	testkit.Works(t, "after the end of the first", second.lockPlace(dir, "22222222-bbbb"))
+	first.close(nil)
 	second.close(nil)
 	testkit.Same(t, "said", "", notices.String())
 }
@@ -174,7 +175,7 @@ func TestSignalDuringTheFirstSnapshot(t *testing.T) {
 	defer r.close()
 	loop := r.ready(func(time.Time, contract.Event) {})
 	r.frontends.input.loop.Put(input.Signal{Signal: "TERM"})
-	recorded := r.recordFiles()
+	recorded := r.recordFiles(r.wanted)
 	testkit.Fails(t, "the snapshot", recorded(loop), "SIGTERM stopped the run before it began")
 }
 

@@ -39,7 +39,15 @@ func ReadScenario(c settings.Choices) (*rehearsal.Scenario, error) {
 	if !c.Options.Rehearsal {
 		return nil, nil
 	}
-	script, err := loadScenario(c.Scenario)
+	var script *rehearsal.Scenario
+	var err error
+	if !strings.ContainsAny(c.Scenario, "/.") {
+		script, err = rehearsal.Builtin(c.Scenario)
+	} else if src, unread := command.ReadFile(c.Scenario, command.MaxSource); unread != nil {
+		err = fmt.Errorf("cannot read the scenario %s: %w", c.Scenario, command.WithoutPath(unread))
+	} else {
+		script, err = rehearsal.Parse(c.Scenario, src)
+	}
 	if err == nil {
 		err = script.CheckVars(script.Vars) // the task is set only if there is a variable for it
 	}
@@ -150,18 +158,6 @@ func commitFiles(dir, home string, log *slog.Logger) {
 			return
 		}
 	}
-}
-
-// loadScenario loads a built-in scenario by name, or a file.
-func loadScenario(name string) (*rehearsal.Scenario, error) {
-	if strings.ContainsAny(name, "/.") {
-		src, err := command.ReadFile(name, command.MaxSource)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read the scenario %s: %w", name, command.WithoutPath(err))
-		}
-		return rehearsal.Parse(name, src)
-	}
-	return rehearsal.Builtin(name)
 }
 
 // StandInCommand is the hidden subcommand in which arbiter stands in for Claude Code.

@@ -48,8 +48,8 @@ type Attachment struct {
 	ref    bridge.AgentRef // of the open terminal
 	client *bridge.Client  // that has the terminal; nil before
 
-	// [Opener.Attach] sets these, and only its goroutines use them.
-	opener      Opener
+	// [service.Attach] sets these, and only its goroutines use them.
+	run         *service
 	channel     string
 	result      control.AttachResult
 	events      <-chan contract.Event
@@ -171,7 +171,7 @@ func (a *Attachment) await() {
 				a.ended = endOf(b)
 				return
 			}
-		case <-a.opener.Input.loop.Done():
+		case <-a.run.input.loop.Done():
 			a.ended = control.Ended{Reason: runstore.ErrRunOver.Error()}
 			return
 		}
@@ -187,7 +187,7 @@ func endOf(b contract.Takeover) control.Ended {
 func (a *Attachment) release() {
 	a.End(io.EOF)
 	a.unsubscribe()
-	a.opener.Terminals.holds.CompareAndDelete(a.result.Agent, a)
+	a.run.terminals.holds.CompareAndDelete(a.result.Agent, a)
 	close(a.over)
 }
 
@@ -195,7 +195,7 @@ func (a *Attachment) release() {
 func (a *Attachment) giveBack() {
 	a.asked.Do(func() {
 		// A stuck loop keeps the session; a halt or the end of the run then ends it.
-		a.opener.Input.loop.Put(input.Command{Command: contract.Command{Ref: a.opener.Input.NewRef(),
+		a.run.input.loop.Put(input.Command{Command: contract.Command{Ref: a.run.input.NewRef(),
 			Body: contract.Detach{ID: a.result.Agent}}, Channel: a.channel})
 	})
 }
@@ -209,7 +209,7 @@ func (a *Attachment) Detach(ctx context.Context) control.Ended {
 		return a.ended
 	default:
 	}
-	a.opener.Input.Go(a.giveBack) // until the loop has received it, or the run is over
+	a.run.input.Go(a.giveBack) // until the loop has received it, or the run is over
 	select {
 	case <-a.over:
 		return a.ended
@@ -218,25 +218,22 @@ func (a *Attachment) Detach(ctx context.Context) control.Ended {
 	}
 }
 
-// Opener opens sessions of a run's agents in the terminals of clients.
-type Opener struct {
-	Run       string
-	Terminals *Terminals
-	Input     *Sender
-}
-
-// Attach opens an agent's session for a client named who, and reports its progress. If ctx ends first, it gives up.
-func (o Opener) Attach(
-	ctx context.Context, channel, who string, p control.AttachParams, progress func(string),
-) (*Attachment, error) {
-	a, err := o.Terminals.Claim(p.Agent, who, p.Size, p.Term)
+// Attach implements [control.Service]. If ctx ends before the session is open, it gives up.
+func (s *service) Attach(
+	ctx context.Context, who string, p control.AttachParams, progress func(string),
+) (control.Attachment, error) {
+	channel := channelOf(p.Frontend)
+	if channel == input.ChannelScreen {
+		who = "the screen"
+	}
+	a, err := s.terminals.Claim(p.Agent, who, p.Size, p.Term)
 	if err != nil {
 		return nil, err
 	}
-	ref := o.Input.NewRef()
-	a.opener, a.channel, a.over = o, channel, make(chan struct{})
-	a.result = control.AttachResult{Run: o.Run, Agent: p.Agent, Name: p.Agent}
-	a.events, a.unsubscribe = o.Input.board.Subscribe(func(e contract.Event) bool {
+	ref := s.input.NewRef()
+	a.run, a.channel, a.over = s, channel, make(chan struct{})
+	a.result = control.AttachResult{Run: s.run, Agent: p.Agent, Name: p.Agent}
+	a.events, a.unsubscribe = s.input.board.Subscribe(func(e contract.Event) bool {
 		_, takeover := e.Body.(contract.Takeover)
 		return takeover && e.ID == p.Agent || InputAnswers(e, ref)
 	})
@@ -245,13 +242,13 @@ func (o Opener) Attach(
 		a.release()
 		return nil, err
 	}
-	if agent, ok := o.Input.loop.Snapshot().Agent(p.Agent); ok {
+	if agent, ok := s.input.loop.Snapshot().Agent(p.Agent); ok {
 		a.result.Name, a.result.Host, a.result.Session = agent.Name, agent.Host, agent.SessionID
 	}
 	if over {
 		a.release()
 	} else {
-		o.Input.Go(a.await)
+		s.input.Go(a.await)
 	}
 	return a, nil
 }
@@ -259,8 +256,8 @@ func (o Opener) Attach(
 // open asks the loop to open the terminal, and waits until it is open. over: it has ended since, or was given back
 // before it was open. The error is a *control.OpenError if the session could not be opened.
 func (a *Attachment) open(ctx context.Context, ref string, progress func(string)) (over bool, err error) {
-	o := a.opener
-	asked := o.Input.Later(input.Command{Command: contract.Command{Ref: ref,
+	in := a.run.input
+	asked := in.Later(input.Command{Command: contract.Command{Ref: ref,
 		Body: contract.Attach{ID: a.result.Agent}}, Channel: a.channel})
 	for {
 		select {
@@ -281,10 +278,10 @@ func (a *Attachment) open(ctx context.Context, ref string, progress func(string)
 					return false, &control.OpenError{Agent: a.result.Agent, Reason: b.Reason}
 				}
 			}
-		case <-o.Input.loop.Done():
+		case <-in.loop.Done():
 			return false, runstore.ErrRunOver
 		case <-ctx.Done():
-			o.Input.Go(func() { // after the request, however long that takes
+			in.Go(func() { // after the request, however long that takes
 				if <-asked {
 					a.giveBack()
 				}
@@ -388,7 +385,8 @@ func WatchDayBudget(
 
 // TrustGate checks the workspace before each start of an agent in it.
 type TrustGate struct {
-	place, state, run string
+	place, run string
+	state      string // of the records of trust
 
 	// inventory reads the settings in a directory on another host. [bridge.ErrClosed] says that the host is lost.
 	inventory func(ctx context.Context, host, dir string) (bridge.InventoryResult, error)
@@ -408,10 +406,10 @@ func (w *TrustGate) known(host, hash string) (trust.Listing, bool) {
 
 // NewTrustGate makes the gate of a run that works in place. seen is the state of the workspace before the run.
 func NewTrustGate(
-	place, state, run string, seen settings.TrustState,
+	place, run string, seen settings.TrustState,
 	inventory func(ctx context.Context, host, dir string) (bridge.InventoryResult, error),
 ) *TrustGate {
-	w := &TrustGate{place: place, state: state, run: run, inventory: inventory}
+	w := &TrustGate{place: place, state: seen.State, run: run, inventory: inventory}
 	w.see(supervisor.LifecycleHere, seen.Listing)
 	w.see(supervisor.LifecycleHere, seen.Was)
 	return w
@@ -477,7 +475,7 @@ func (w *TrustGate) gateElsewhere(ctx context.Context, dir string, pinned runloo
 	if len(changes) == 0 || there.Hash == pinned.There {
 		return nil
 	}
-	store, err := trust.Open(w.state)
+	store, err := settings.OpenTrust(w.state)
 	if err != nil {
 		return err
 	}
@@ -495,7 +493,7 @@ func (w *TrustGate) Record(_ context.Context, host, hash string) error {
 	if !ok {
 		return fmt.Errorf("the trusted settings are no longer known")
 	}
-	store, err := trust.Open(w.state)
+	store, err := settings.OpenTrust(w.state)
 	if err != nil {
 		return err
 	}

@@ -29,16 +29,16 @@ func (l *terminalsLoop) Put(b input.Body) bool {
 	return true
 }
 
-func openerOf(answer func(contract.Command) []contract.Body) (Opener, *terminalsLoop) {
+func terminalsOf(answer func(contract.Command) []contract.Body) (*service, *terminalsLoop) {
 	board := &Board{}
 	l := &terminalsLoop{newLoop(), answer, board.publish}
-	return Opener{Run: "r", Terminals: &Terminals{}, Input: NewSender(l, board)}, l
+	return &service{run: "r", terminals: &Terminals{}, input: NewSender(l, board)}, l
 }
 
 // TestAttachment: an open session belongs to one client until it is given back. Then it can be opened again.
 func TestAttachment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, l := openerOf(func(c contract.Command) []contract.Body {
+		o, l := terminalsOf(func(c contract.Command) []contract.Body {
 			if _, ok := c.Body.(contract.Attach); ok {
 				return []contract.Body{contract.Accepted{Ref: c.Ref, Message: "opening"}, contract.Takeover{State: "open"}}
 			}
@@ -46,17 +46,17 @@ func TestAttachment(t *testing.T) {
 		})
 		var messages []string
 		progress := func(text string) { messages = append(messages, text) }
-		a, err := o.Attach(t.Context(), input.ChannelSocket, "ann", control.AttachParams{Agent: "orch-1"}, progress)
+		a, err := o.Attach(t.Context(), "ann", control.AttachParams{Agent: "orch-1"}, progress)
 		testkit.Need(t, err == nil && strings.Join(messages, " ") == "opening" && a.Result().Run == "r", "%v, said %q",
 			err, messages)
-		_, err = o.Attach(t.Context(), input.ChannelSocket, "bob", control.AttachParams{Agent: "orch-1"}, progress)
+		_, err = o.Attach(t.Context(), "bob", control.AttachParams{Agent: "orch-1"}, progress)
 		testkit.Check(t, err != nil && strings.Contains(err.Error(), "ann has it"), "a second one: %v", err)
 		end := a.Detach(t.Context())
 		testkit.Check(t, end.Reason == "given back" && end.Words == 3 && a.Detach(t.Context()).Words == 3, "ended: %+v",
 			end)
-		testkit.Same(t, "still has it", "", o.Terminals.Holder("orch-1"))
+		testkit.Same(t, "still has it", "", o.terminals.Holder("orch-1"))
 		close(l.done)
-		o.Input.Wait()
+		o.input.Wait()
 	})
 }
 
@@ -64,18 +64,18 @@ func TestAttachment(t *testing.T) {
 // an error.
 func TestEndedBeforeItWasOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, l := openerOf(func(contract.Command) []contract.Body {
+		o, l := terminalsOf(func(contract.Command) []contract.Body {
 			return []contract.Body{contract.Takeover{State: "ended", Reason: "the program ended"}}
 		})
 		p := control.AttachParams{Agent: "orch-1"}
-		a := testkit.Must(o.Attach(t.Context(), input.ChannelSocket, "ann", p, func(string) {}))(t)
+		a := testkit.Must(o.Attach(t.Context(), "ann", p, func(string) {}))(t)
 		n, err := a.Take(t.Context(), make([]byte, 1))
 		testkit.Check(t, n == 0 && err == io.EOF, "its output: %d, %v", n, err)
 		end := a.Detach(t.Context())
 		testkit.Check(t, end.Reason == "the program ended", "ended: %+v", end)
-		testkit.Same(t, "still has it", "", o.Terminals.Holder("orch-1"))
+		testkit.Same(t, "still has it", "", o.terminals.Holder("orch-1"))
 		close(l.done)
-		o.Input.Wait()
+		o.input.Wait()
 	})
 }
 
@@ -87,7 +87,7 @@ func TestNoAttachment(t *testing.T) {
 		"given up":          nil,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			o, l := openerOf(func(c contract.Command) []contract.Body {
+			o, l := terminalsOf(func(c contract.Command) []contract.Body {
 				switch b := body.(type) {
 				case contract.Rejected:
 					b.Ref = c.Ref
@@ -100,14 +100,14 @@ func TestNoAttachment(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			p := control.AttachParams{Agent: "orch-1"}
-			_, err := o.Attach(ctx, input.ChannelSocket, "ann", p, func(string) {})
+			_, err := o.Attach(ctx, "ann", p, func(string) {})
 			testkit.Check(t, err != nil && strings.Contains(err.Error(), want), "want %q: %v", want, err)
 			var unopen *control.OpenError
 			_, failed := body.(contract.Takeover)
 			testkit.Check(t, errors.As(err, &unopen) == failed, "want an OpenError: %v: %#v", failed, err)
-			testkit.Same(t, "has it", "", o.Terminals.Holder("orch-1"))
+			testkit.Same(t, "has it", "", o.terminals.Holder("orch-1"))
 			close(l.done)
-			o.Input.Wait()
+			o.input.Wait()
 		})
 	}
 }

@@ -32,7 +32,7 @@ func TestSettingsOfAWorktree(t *testing.T) {
 	}
 	write(place, hook("true"))
 	listing := testkit.Must(trust.Inventory(place, settings.OwnConfiguration()...))(t)
-	w := NewTrustGate(place, "", "", settings.TrustState{Listing: listing}, nil)
+	w := NewTrustGate(place, "", settings.TrustState{Listing: listing}, nil)
 	start := func() error {
 		return w.Check(context.Background(), bridge.SpawnParams{Config: bridge.AgentConfig{CWD: own}},
 			runloop.Pinned{Workspace: listing.Hash})
@@ -59,7 +59,7 @@ func TestSettingsOnAHost(t *testing.T) {
 	trusted := testkit.Must(trust.Inventory(place))(t)
 	state := t.TempDir()
 	newGate := func() *TrustGate {
-		return NewTrustGate(place, state, "", settings.TrustState{Listing: trusted},
+		return NewTrustGate(place, "", settings.TrustState{Listing: trusted, State: state},
 			func(ctx context.Context, host, dir string) (bridge.InventoryResult, error) {
 				if host != "box" {
 					return bridge.InventoryResult{}, bridge.ErrClosed

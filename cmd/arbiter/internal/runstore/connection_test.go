@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -84,6 +85,40 @@ func TestRunEndsDuringConnecting(t *testing.T) {
 			"%v: %v, want exit %d", why, err, want)
 	}
 	testkit.Works(t, "closed", <-closed)
+}
+
+// answering is a run of which only the status can be asked.
+type answering struct {
+	control.Service
+	ending bool
+}
+
+func (a answering) Status() any { return LiveStatus{Ending: a.ending} }
+
+// TestWhoPlaysARun: a run that is ending is waited for, unless it counts, and so is a process that does not listen yet.
+func TestWhoPlaysARun(t *testing.T) {
+	root := t.TempDir()
+	store := testkit.Must(journal.OpenStore(root))(t)
+	defer store.Close()
+	all, id := &Runs{store, root}, "aaaa1111-plays"
+	run := testkit.Must(store.Create(journal.Meta{Run: id, CWD: root}, journal.Options{}))(t)
+	info := testkit.Must(FindLive(all, id))(t)
+	serve := func(ending bool) *control.Server {
+		address := &net.UnixAddr{Name: all.SocketOf(id, control.SocketName), Net: "unix"}
+		l := testkit.Must(net.ListenUnix("unix", address))(t)
+		return control.Serve(l, answering{ending: ending}, slog.New(slog.DiscardHandler))
+	}
+	listens := make(chan *control.Server, 1)
+	go func() { listens <- serve(false) }()
+	testkit.Check(t, all.Plays(t.Context(), info, false), "a process that begins does not count")
+	(<-listens).Close()
+	defer serve(true).Close()
+	testkit.Check(t, all.Plays(t.Context(), info, true), "one that ends does not count")
+	goesOn := make(chan bool)
+	go func() { goesOn <- all.Plays(t.Context(), info, false) }()
+	testkit.OK(t, run.Close())
+	testkit.Check(t, !<-goesOn, "one that ends goes on")
+	testkit.Check(t, !all.Plays(t.Context(), info, true), "one that has ended counts")
 }
 
 // TestFollow shows that a log is followed from its beginning to the end of its run, across a rotation.

@@ -12,6 +12,7 @@ type LiveStatus struct {
 	LiveReport
 	LogLines    uint64 `json:"log_lines"`   // of the event log when this process began to run it
 	Permissions string `json:"permissions"` // the mode
+	Ending      bool   `json:"ending"`      // or over: it takes nothing any more
 }
 
 // LiveReport is a live run in the output of status --json, and an element of that of ps --json.

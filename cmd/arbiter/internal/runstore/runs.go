@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
@@ -380,9 +381,12 @@ func names(list []journal.Info) string {
 	return strings.Join(ids, ", ")
 }
 
+// awaitEvery is how often the lock of a run is looked at.
+const awaitEvery = 20 * time.Millisecond
+
 // AwaitEnd waits until no process plays a run any more.
 func (r *Runs) AwaitEnd(ctx context.Context, run string) error {
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(awaitEvery)
 	defer tick.Stop()
 	for r.Player(run) != 0 {
 		select {
@@ -392,6 +396,35 @@ func (r *Runs) AwaitEnd(ctx context.Context, run string) error {
 		}
 	}
 	return nil
+}
+
+// ends bounds the wait for the end of a run that is ending, whose agents may take that long.
+const ends = 30 * time.Second
+
+// Plays reports whether a process plays a run and goes on with it; one that is ending counts only with ending, and is
+// waited for otherwise. So is one that does not listen yet, or has ended just now.
+func (r *Runs) Plays(ctx context.Context, info journal.Info, ending bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, ends)
+	defer cancel()
+	for late := time.After(AnswerTime); r.Player(info.Run) != 0; {
+		client, st, err := r.Dial(ctx, info, AnswerTime, nil)
+		switch {
+		case err == nil && st.Ending && !ending:
+			client.Close()
+			return r.AwaitEnd(ctx, info.Run) != nil
+		case err == nil:
+			client.Close()
+			return true
+		case !errors.Is(err, unix.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist):
+			return true
+		}
+		select {
+		case <-time.After(awaitEvery):
+		case <-late:
+			return true
+		}
+	}
+	return false
 }
 
 var ErrRunOver = errors.New("the run is over")

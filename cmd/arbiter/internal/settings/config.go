@@ -219,8 +219,7 @@ func setFlags(c *cli.Context) map[string]bool {
 func givenOrigins(c *cli.Context) origins {
 	o, set := origins{}, setFlags(c)
 	for _, s := range Table {
-		// An empty environment variable sets nothing.
-		if !set[s.Name] || s.Kind == KindText && c.String(s.Name) == "" {
+		if !set[s.Name] || s.isEmpty(c) || s.Kind == KindText && c.String(s.Name) == "" {
 			continue
 		}
 		o[s.Name] = "--" + s.Name
@@ -232,6 +231,15 @@ func givenOrigins(c *cli.Context) origins {
 		}
 	}
 	return o
+}
+
+// isEmpty reports whether only an empty variable sets a setting: it sets nothing.
+func (s Setting) isEmpty(c *cli.Context) bool {
+	return slices.ContainsFunc(EnvName(s), func(variable string) bool {
+		text, there := os.LookupEnv(variable)
+		value := fmt.Sprint(c.Value(s.Name))
+		return there && text == "" && (value == "" || value == "false")
+	})
 }
 
 // placed returns an error about a wrong value with the place of that value, instead of a flag that was not given.

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -134,7 +135,7 @@ func readOptions(c *cli.Context, o *runconfig.Options) {
 		case *int:
 			*to = c.Int(name)
 		case *int64:
-			*to = int64(c.Int(name)) << 20 // MiB
+			*to = mebibytes(c.Int(name))
 		case *float64:
 			*to = c.Float64(name)
 		case **float64:
@@ -146,6 +147,9 @@ func readOptions(c *cli.Context, o *runconfig.Options) {
 		}
 	}
 }
+
+// mebibytes converts a number of MiB to bytes.
+func mebibytes(n int) int64 { return min(int64(n), math.MaxInt64>>20) << 20 }
 
 // takeOver copies the options that were given again.
 func takeOver(to, from *runconfig.Options, given map[string]bool) {

@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -113,6 +115,29 @@ func TestSetFlagsAreThoseThatCLISays(t *testing.T) {
 		err := app.Run(append([]string{"arbiter"}, args...))
 		testkit.Check(t, err == nil && compared, "%q: %v, compared %v", args, err, compared)
 	}
+}
+
+// TestAnEmptyVariableSetsNothing: neither over a configuration file, nor over what a run began with.
+func TestAnEmptyVariableSetsNothing(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", home)
+	t.Setenv("XDG_STATE_HOME", home)
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"MODEL", "SANDBOX", "DECISION_CACHE", "MAX_COST"} {
+		t.Setenv("ARBITER_"+name, "")
+	}
+	file := filepath.Join(home, "c.yaml")
+	testkit.OK(t, os.WriteFile(file, []byte("decision-cache: true\n"), 0o600))
+	testkit.OK(t, Parsed([]string{"--config", file, "--max-memory", "99999999999999"}, func(c *cli.Context) error {
+		got, err := ReadChoices(c)
+		testkit.Check(t, got.Options.DecisionCache && got.Options.MaxMemory > 0, "options %+v", got.Options)
+		begun := runconfig.Options{Model: "haiku", Permissions: "rules", DecisionCache: true, MaxCostUSD: 2}
+		over := got.Over(begun)
+		testkit.Same(t, "model", "haiku", over.Model)
+		testkit.Check(t, over.DecisionCache && !got.Given["sandbox"] && over.MaxCostUSD == 2, "resumed with %+v", over)
+		return err
+	}))
 }
 
 func TestMakes(t *testing.T) {

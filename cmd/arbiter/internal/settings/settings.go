@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,9 +81,6 @@ func ReadSettings(c *cli.Context) (Choices, error) {
 	}
 	s.Options.Task, err = readTask(c)
 	s.NoInput = s.NoInput || c.String("task") == taskFromStdin && !s.Detach // stdin was read to its end
-	if err == nil && s.Options.Task == "" && s.NoInput && !s.Resume {
-		err = command.Usagef("there is no task: with --no-input, give --task or a requirements file")
-	}
 	return s, err
 }
 
@@ -94,7 +92,7 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 	}
 	set, given := setFlags(c), map[string]bool{}
 	for _, x := range Table {
-		given[x.Name] = set[x.Name]
+		given[x.Name] = set[x.Name] && !x.isEmpty(c)
 	}
 	t, err := TrustOf(c, cwd)
 	if err != nil {
@@ -116,15 +114,14 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 			Rehearsal: c.Bool("rehearse") || c.String("scenario") != "" || c.Bool("stand-in")},
 		Scenario: c.String("scenario"), StandIn: c.Bool("stand-in"),
 		NoInput: c.Bool("no-input"), Debug: c.Bool("debug"),
-		Journal: int64(c.Int("max-journal")) << 20,
+		Journal: mebibytes(c.Int("max-journal")),
 		Resume:  c.Bool("resume") || c.String("session") != "", Session: c.String("session"),
 		OrBegin: c.Bool("resume-or-begin"), Share: c.Bool("share-workspace"), Line: line, Place: cwd, Given: given,
-		Config: UserConfig(c.String("config")),
+		PIDNS: proctree.Mode(c.String("pid-namespace")), Config: UserConfig(c.String("config")),
 	}
 	if s.Screen, err = readScreenSettings(c); err != nil {
 		return s, err
 	}
-	s.PIDNS = proctree.Mode(c.String("pid-namespace"))
 	if problem := s.contradiction(c); problem != "" {
 		return s, command.Usagef("%s", problem)
 	}
@@ -146,6 +143,9 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 // of a variable, is the default.
 func checkChoices(c *cli.Context) error {
 	for _, s := range Table {
+		if x := c.Float64(s.Name); s.Kind == kindNumber && (math.IsNaN(x) || math.IsInf(x, 0)) {
+			return command.Usagef("--%s %g: use a number", s.Name, x) // a limit that nothing exceeds would be none
+		}
 		_, rest, _ := strings.Cut(s.usage, "`")
 		placeholder, _, _ := strings.Cut(rest, "`")
 		words := command.Choices(placeholder)

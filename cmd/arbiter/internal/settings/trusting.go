@@ -39,6 +39,7 @@ type TrustState struct {
 	Was      trust.Listing  // the settings at that time
 	Changed  []trust.Change // since then
 	Problem  string         // what could not be read
+	State    string         // the state directory of the records, which no configuration names; empty: the usual one
 }
 
 // OwnConfiguration returns the directories of the user's own configuration, which do not belong to a workspace.
@@ -61,7 +62,7 @@ func TrustOf(c *cli.Context, place string) (TrustState, error) {
 }
 
 func TrustIn(place, state string, flag bool) (TrustState, error) {
-	var t TrustState
+	t := TrustState{State: state}
 	var err error
 	if t.Listing, err = trust.Inventory(place, OwnConfiguration()...); err != nil {
 		if flag {
@@ -169,12 +170,12 @@ func (t TrustState) Change(i trust.Item) string {
 }
 
 // Record records that a person trusts the settings, if they have not changed since they were listed.
-func (t TrustState) Record(state, place, by string) error {
+func (t TrustState) Record(place, by string) error {
 	t.Trusted = true
 	if err := t.Unchanged(place); err != nil {
 		return err
 	}
-	store, err := OpenTrust(state)
+	store, err := OpenTrust(t.State)
 	if err == nil {
 		err = store.Trust(place, t.Listing, by, time.Now())
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
@@ -194,26 +195,13 @@ func attachRun(c *cli.Context, app *cli.App, named string) error {
 	if err != nil {
 		return err
 	}
-	args := []string{"arbiter", "--session", info.Run}
-	if dir := c.String("state-dir"); dir != "" {
-		args = append(args, "--state-dir", dir)
-	}
-	return app.RunContext(c.Context, args)
+	// A configuration may name another state directory.
+	return app.RunContext(c.Context, []string{"arbiter", "--session", info.Run, "--state-dir", store.Root})
 }
 
 // This part of the package computes short sounds for a person who is not watching the screen (one when a run
 // waits for an answer, one for each way a run can end) and plays them one at a time. A [Chime] never blocks
 // its caller.
-
-// Cue is what a sound means.
-type Cue int
-
-// The cues.
-const (
-	ChimeAsked  Cue = iota // the person must answer
-	ChimeDone              // a run is complete
-	ChimeFailed            // a run has ended without being complete
-)
 
 // longest is the maximum time that a player may take.
 const longest = 3 * time.Second
@@ -221,7 +209,7 @@ const longest = 3 * time.Second
 // Chime plays cues, one at a time. Its methods are safe for concurrent use.
 type Chime struct {
 	play   func(ctx context.Context, file string) error
-	cues   chan Cue
+	cues   chan tui.Sound
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 }
@@ -230,7 +218,7 @@ type Chime struct {
 // closes it.
 func NewChime(play func(ctx context.Context, file string) error) *Chime {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &Chime{play: play, cues: make(chan Cue, 1), cancel: cancel}
+	c := &Chime{play: play, cues: make(chan tui.Sound, 1), cancel: cancel}
 	c.work.Go(func() {
 		for ctx.Err() == nil { // otherwise a waiting cue could be played after Close
 			select {
@@ -244,7 +232,7 @@ func NewChime(play func(ctx context.Context, file string) error) *Chime {
 }
 
 // Play plays a cue. It drops the cue if one is playing and another waits.
-func (c *Chime) Play(cue Cue) {
+func (c *Chime) Play(cue tui.Sound) {
 	select {
 	case c.cues <- cue:
 	default:
@@ -258,7 +246,7 @@ func (c *Chime) Close() {
 }
 
 // sound writes the sound to a private file and plays it.
-func (c *Chime) sound(ctx context.Context, cue Cue) error {
+func (c *Chime) sound(ctx context.Context, cue tui.Sound) error {
 	f, err := os.CreateTemp("", "arbiter-sound-*.wav")
 	if err != nil {
 		return err
@@ -281,9 +269,9 @@ type note struct{ at, frequency, length float64 }
 
 // cues are the sounds: two rising notes ask, three make a chord of what is done, two falling ones report a failure.
 var cues = [...][]note{
-	ChimeAsked:  {{0, 587.33, 0.5}, {0.16, 880, 0.7}},
-	ChimeDone:   {{0, 392, 0.9}, {0.12, 493.88, 0.9}, {0.24, 587.33, 1.1}},
-	ChimeFailed: {{0, 440, 0.5}, {0.2, 329.63, 0.8}},
+	tui.SoundAsked:  {{0, 587.33, 0.5}, {0.16, 880, 0.7}},
+	tui.SoundDone:   {{0, 392, 0.9}, {0.12, 493.88, 0.9}, {0.24, 587.33, 1.1}},
+	tui.SoundFailed: {{0, 440, 0.5}, {0.2, 329.63, 0.8}},
 }
 
 // wave computes a sound as a WAV file.

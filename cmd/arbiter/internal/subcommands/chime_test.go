@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/tui"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -48,16 +49,16 @@ func TestChime(t *testing.T) {
 		return ctx.Err()
 	})
 	for range 100 {
-		c.Play(ChimeAsked)
+		c.Play(tui.SoundAsked)
 	}
 	file := <-files
-	c.Play(ChimeAsked) // waits when the chime is closed, and is not played
+	c.Play(tui.SoundAsked) // waits when the chime is closed, and is not played
 	raw, err := os.ReadFile(file)
 	info, _ := os.Stat(file)
-	testkit.Check(t, err == nil && string(raw) == string(wave(cues[ChimeAsked])) && info.Mode().Perm() == 0o600,
+	testkit.Check(t, err == nil && string(raw) == string(wave(cues[tui.SoundAsked])) && info.Mode().Perm() == 0o600,
 		"%d bytes, %v", len(raw), err)
 	c.Close()
-	c.Play(ChimeDone)
+	c.Play(tui.SoundDone)
 	c.Close()
 	left, _ := filepath.Glob(filepath.Join(dir, "*"))
 	testkit.Check(t, len(left) == 0, "left: %v", left)

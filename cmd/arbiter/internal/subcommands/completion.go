@@ -109,7 +109,10 @@ func offered(h *command.Line, what string) (o command.Offer) {
 	case "RECORD":
 		o.Words = wordsCompletion("", "last")
 	case "HOST", "LIST": // LIST is that of --hosts
-		o.Words = wordsCompletion(listed, offeredHosts(h)...)
+		file := settings.UserConfig(expandHome(h.Given["config"]))
+		src, _ := command.ReadFile(file, command.MaxSource) // without it, there is this machine
+		cfg, _ := hosts.Read(file, src)
+		o.Words = wordsCompletion(listed, cfg.Names()...)
 	case "WAYS":
 		o.Words = wordsCompletion(
 			listed,
@@ -129,17 +132,6 @@ func wordsCompletion(before string, ends ...string) (list []command.Entry) {
 		list = append(list, command.Entry{Term: before + end})
 	}
 	return list
-}
-
-// offeredHosts returns the names that --hosts accepts, from the configuration that the command line names.
-func offeredHosts(h *command.Line) []string {
-	file := settings.UserConfig(expandHome(h.Given["config"]))
-	src, err := command.ReadFile(file, command.MaxSource)
-	if err != nil {
-		return []string{hosts.Here}
-	}
-	cfg, _ := hosts.Read(file, src)
-	return cfg.Names()
 }
 
 // expandHome expands ~ in a typed path to the home directory.

@@ -263,17 +263,14 @@ func (e Env) status(c *cli.Context) error {
 }
 
 func (e Env) printStatus(r runstore.LiveReport, state string, now time.Time) {
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(e.Stdout, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 400))
-	}
-	line("run", "%s (process %d)", r.Run, r.PID)
-	line("directory", "%s", r.CWD)
-	line("task", "%s", r.Title)
+	word(e.Stdout, "run", "%s (process %d)", r.Run, r.PID)
+	word(e.Stdout, "directory", "%s", r.CWD)
+	word(e.Stdout, "task", "%s", r.Title)
 	usd := func(x float64) string { return eventtext.Dollars(x) + eventtext.Simulated(r.Rehearsal) }
 	if text := runstore.ForkText(r.ForkedFrom); text != "" {
-		line("forked", "%s", text)
+		word(e.Stdout, "forked", "%s", text)
 	}
-	line("state", "%s, %s, began %s ago", r.Does, usd(r.CostUSD), eventtext.Span(now.Sub(r.Began)))
+	word(e.Stdout, "state", "%s, %s, began %s ago", r.Does, usd(r.CostUSD), eventtext.Span(now.Sub(r.Began)))
 	for _, a := range r.Agents {
 		context, cost := eventtext.Percent(a.Context), usd(a.Cost)
 		if a.ContextUnknown {
@@ -294,16 +291,16 @@ func (e Env) printStatus(r runstore.LiveReport, state string, now time.Time) {
 		if a.Attached != "" {
 			text += ", in a terminal: " + a.Attached
 		}
-		line("agent", "%s", text)
+		word(e.Stdout, "agent", "%s", text)
 		for _, what := range a.Lacks {
-			line("", "  %s", what)
+			word(e.Stdout, "", "  %s", what)
 		}
 	}
 	if r.Subagents > 0 {
-		line("subagents", "%s started", words.CountOf(r.Subagents, r.MaxSubagents, "subagent"))
+		word(e.Stdout, "subagents", "%s started", words.CountOf(r.Subagents, r.MaxSubagents, "subagent"))
 	}
 	for _, i := range r.Inbox {
-		line("waiting", "%s, for %s", i.ID, eventtext.Span(i.Age(now)))
+		word(e.Stdout, "waiting", "%s, for %s", i.ID, eventtext.Span(i.Age(now)))
 		fmt.Fprintln(e.Stdout, indent(waitingText(i, command.ShortID(r.Run), state)))
 	}
 }
@@ -739,21 +736,6 @@ type Stopped struct {
 	Resume string `json:"resume,omitempty"` // the command that resumes the run
 }
 
-// printStopped prints how the run ended.
-func (e Env) printStopped(s Stopped, unfinished []string) {
-	for _, what := range unfinished {
-		fmt.Fprintln(e.Stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
-	}
-	text := s.Text
-	if s.Exit == int(contract.ExitComplete) {
-		text = "complete"
-	}
-	fmt.Fprintf(e.Stderr, "Run %s has ended: %s\n", command.ShortID(s.Run), sanitize.Line(text, 1000))
-	if s.Resume != "" {
-		fmt.Fprintln(e.Stderr, "To resume: "+s.Resume)
-	}
-}
-
 // endRun stops the run, and waits until its process has released it. The result is nil if the run did not report
 // its end.
 func endRun(l *runstore.Connection, ctx context.Context, now bool) (*control.RunEnded, error) {
@@ -814,7 +796,16 @@ func (e Env) stop(c *cli.Context) error {
 	if c.Bool("json") {
 		return e.PrintJSON(s)
 	}
-	e.printStopped(s, end.Unfinished)
+	for _, what := range end.Unfinished {
+		fmt.Fprintln(e.Stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
+	}
+	if s.Exit == int(contract.ExitComplete) {
+		s.Text = "complete"
+	}
+	fmt.Fprintf(e.Stderr, "Run %s has ended: %s\n", run, sanitize.Line(s.Text, 1000))
+	if s.Resume != "" {
+		fmt.Fprintln(e.Stderr, "To resume: "+s.Resume)
+	}
 	return nil
 }
 
@@ -888,21 +879,39 @@ func (e Env) halt(c *cli.Context, store *runstore.Runs) error {
 	if len(list) == 0 {
 		fmt.Fprintln(e.Stderr, "No run is live.")
 	}
-	var worst *command.Error
-	for _, info := range list {
-		if err := e.haltRun(store, info); err != nil && (worst == nil || worst.Code == contract.ExitUsage) {
-			worst = err
+	problems := make([]*command.Error, len(list))
+	var halted sync.WaitGroup
+	for i, info := range list {
+		halted.Go(func() { problems[i] = e.haltRun(store, info) }) // one that hangs must not delay the others
+	}
+	halted.Wait()
+	var all *command.Error
+	for _, err := range problems {
+		switch {
+		case err == nil:
+		case all == nil:
+			all = err
+		default:
+			all.Text += "; " + err.Text
+			all.Code = min(all.Code, err.Code) // "still alive" before "refused"
 		}
 	}
-	if worst != nil {
-		return worst
+	if all != nil {
+		return all
 	}
 	return nil
 }
 
 // haltRun stops the agents of one run, and prints how.
 func (e Env) haltRun(store *runstore.Runs, info journal.Info) *command.Error {
-	r, err := askHalt(store, info)
+	var r control.HaltResult
+	client, _, err := store.Dial(context.Background(), info, runstore.AnswerTime, nil)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), halts)
+		r, err = client.Halt(ctx, control.HaltParams{})
+		cancel()
+		client.Close()
+	}
 	switch refused, ok := errors.AsType[*control.Refusal](err); {
 	case ok:
 		return command.Usagef("run %s: %s", command.ShortID(info.Run), refused.Message)
@@ -917,18 +926,6 @@ func (e Env) haltRun(store *runstore.Runs, info journal.Info) *command.Error {
 	fmt.Fprintf(e.Stderr, "Run %s is %s. No agent is alive. To continue: arbiter attach %s%s, then /continue.\n", run,
 		cmp.Or(how[r.How], sanitize.Line(r.How, 40)), run, settings.StateForCommand(store.Root))
 	return nil
-}
-
-// askHalt asks the run's arbiter.
-func askHalt(store *runstore.Runs, info journal.Info) (control.HaltResult, error) {
-	client, _, err := store.Dial(context.Background(), info, runstore.AnswerTime, nil)
-	if err != nil {
-		return control.HaltResult{}, err
-	}
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), halts)
-	defer cancel()
-	return client.Halt(ctx, control.HaltParams{})
 }
 
 // haltSilent stops the agents of an arbiter that does not answer, by killing its bridge. Agents may not do that.

@@ -16,6 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -71,4 +72,23 @@ func TestReportOfARunThatBegins(t *testing.T) {
 	if !r.Began.Equal(info.Began) || r.Title != info.Title {
 		t.Errorf("%+v", r)
 	}
+}
+
+// TestAttachNamesTheStateDirectory: the program that shows the run reads a configuration, which may name another.
+func TestAttachNamesTheStateDirectory(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	root := testkit.Must(command.StateDir(""))(t)
+	store := testkit.Must(journal.OpenStore(root))(t)
+	defer store.Close()
+	defer testkit.Must(store.Create(journal.Meta{Run: "aaaa1111-seen", CWD: root}, journal.Options{}))(t).Close()
+	shown := ""
+	screen := func() *cli.App {
+		return &cli.App{Flags: settings.Flags("session", "state-dir"), Action: func(c *cli.Context) error {
+			shown = c.String("session") + " in " + c.String("state-dir")
+			return nil
+		}}
+	}
+	app := &cli.App{Commands: []*cli.Command{AttachCommand(command.Env{}, screen)}}
+	testkit.OK(t, app.Run([]string{"arbiter", "attach", "aaaa1111"}))
+	testkit.Same(t, "shown", "aaaa1111-seen in "+root, shown)
 }

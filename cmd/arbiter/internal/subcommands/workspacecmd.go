@@ -145,36 +145,28 @@ func (e Env) listAgents(c *cli.Context) error {
 	for _, s := range found.Shadowed {
 		r.Shadowed = append(r.Shadowed, shadowedLine{s.Agent.Name, s.Agent.Source, s.By})
 	}
-	if c.String("session") != "" {
-		if err := addPerformance(c, r.Agents); err != nil {
+	if session := c.String("session"); session != "" { // how each agent did in that run
+		state, err := command.StateDir(c.String("state-dir"))
+		if err != nil {
 			return err
+		}
+		store, info, err := runstore.FindIn(state, session)
+		if err != nil {
+			return err
+		}
+		defer store.Close()
+		s, _, err := runstore.LastState(store, info.Run)
+		if err != nil {
+			return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
+		}
+		for i := range r.Agents {
+			r.Agents[i].Performance = s.Task.History.Performance(r.Agents[i].Name)
 		}
 	}
 	if c.Bool("json") {
 		return e.PrintJSON(r)
 	}
 	return e.printAgents(r, c.String("session") != "")
-}
-
-// addPerformance adds how each agent did in the run in --session.
-func addPerformance(c *cli.Context, list []agentLine) error {
-	store, err := runstore.Open(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	info, err := runstore.Find(store.Store, c.String("session"))
-	if err != nil {
-		return err
-	}
-	s, _, err := runstore.LastState(store, info.Run)
-	if err != nil {
-		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
-	}
-	for i := range list {
-		list[i].Performance = s.Task.History.Performance(list[i].Name)
-	}
-	return nil
 }
 
 func (e Env) printAgents(r agentsReport, performed bool) error {
@@ -470,28 +462,20 @@ func (e Env) listGrants(c *cli.Context, store *trust.GrantStore, place string) e
 	for _, p := range problems {
 		r.Problems = append(r.Problems, p.String())
 	}
-	if c.Bool("json") {
-		if err := e.PrintJSON(r); err != nil {
-			return err
-		}
-	} else {
-		e.printGrants(r, settings.StateForCommand(state))
-	}
+	var failed error
 	if len(problems) > 0 {
-		return command.Failedf("%d entries of %s are not trusted (arbiter grants rm --all removes them with the rest)",
+		failed = command.Failedf("%d entries of %s are not trusted (arbiter grants rm --all removes them with the rest)",
 			len(problems), store.Path())
 	}
-	return nil
-}
-
-// printGrants prints the grants. named is the flag for their state directory.
-func (e Env) printGrants(r GrantsReport, named string) {
+	if c.Bool("json") {
+		return cmp.Or(e.PrintJSON(r), failed)
+	}
 	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(r.CWD, 400))
 	for _, g := range r.Grants {
 		origin := "" // the run in whose audit the request is
 		if g.Run != "" {
 			origin = fmt.Sprintf(", in run %s (arbiter logs %[1]s --audit%s shows what was asked)",
-				sanitize.Line(command.ShortID(g.Run), 40), sanitize.Line(named, 0))
+				sanitize.Line(command.ShortID(g.Run), 40), sanitize.Line(settings.StateForCommand(state), 0))
 		}
 		fmt.Fprintf(e.Stdout, "%3d  %s\n     since %s%s\n", g.Number, g.Text(), g.At.Local().Format("2006-01-02 15:04"),
 			origin)
@@ -502,6 +486,7 @@ func (e Env) printGrants(r GrantsReport, named string) {
 	if len(r.Grants) == 0 {
 		fmt.Fprintln(e.Stdout, "Nothing is always allowed here.")
 	}
+	return failed
 }
 
 func (g GrantLine) Text() string {
@@ -755,7 +740,20 @@ func (e Env) trust(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("revoke") {
-		return e.revoke(c.String("state-dir"), place)
+		store, err := settings.OpenTrust(c.String("state-dir"))
+		was := false
+		if err == nil {
+			was, err = store.Revoke(place)
+		}
+		switch {
+		case err != nil:
+			return command.Environmentf("%v", err)
+		case was:
+			fmt.Fprintln(e.Stdout, "This workspace is no longer trusted.")
+		default:
+			fmt.Fprintln(e.Stdout, "This workspace was not trusted.")
+		}
+		return nil
 	}
 	t, err := settings.TrustIn(place, c.String("state-dir"), false)
 	if err != nil {
@@ -765,9 +763,15 @@ func (e Env) trust(c *cli.Context) error {
 		return command.Environmentf("%s", t.Problem)
 	}
 	if c.Bool("json") {
-		return e.trustJSON(t)
+		r := trustReport{Listing: t.Listing, Trusted: t.Trusted, Recorded: t.Recorded, Problem: t.Problem,
+			Changes: append([]trust.Change{}, t.Changed...)}
+		r.Items = append([]trust.Item{}, r.Items...)
+		if err := e.PrintJSON(r); err != nil {
+			return err
+		}
+	} else {
+		e.listTrust(t)
 	}
-	e.listTrust(t)
 	switch {
 	case c.Bool("show") && !t.Trusted:
 		return &command.Error{Code: contract.ExitFailed}
@@ -786,40 +790,10 @@ func (e Env) trust(c *cli.Context) error {
 	if c.Bool("yes") {
 		by += " --yes"
 	}
-	if err := t.Record(c.String("state-dir"), place, by); err != nil {
+	if err := t.Record(place, by); err != nil {
 		return err
 	}
 	fmt.Fprintln(e.Stdout, "Trusted, as it is now.")
-	return nil
-}
-
-func (e Env) revoke(state, place string) error {
-	store, err := settings.OpenTrust(state)
-	if err != nil {
-		return command.Environmentf("%v", err)
-	}
-	was, err := store.Revoke(place)
-	if err != nil {
-		return command.Environmentf("%v", err)
-	}
-	if !was {
-		fmt.Fprintln(e.Stdout, "This workspace was not trusted.")
-		return nil
-	}
-	fmt.Fprintln(e.Stdout, "This workspace is no longer trusted.")
-	return nil
-}
-
-func (e Env) trustJSON(t settings.TrustState) error {
-	r := trustReport{Listing: t.Listing, Trusted: t.Trusted, Recorded: t.Recorded, Problem: t.Problem,
-		Changes: append([]trust.Change{}, t.Changed...)}
-	r.Items = append([]trust.Item{}, r.Items...)
-	if err := e.PrintJSON(r); err != nil {
-		return err
-	}
-	if !t.Trusted {
-		return &command.Error{Code: contract.ExitFailed}
-	}
 	return nil
 }
 
