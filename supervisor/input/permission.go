@@ -112,9 +112,10 @@ func (r *PermissionRequest) Withdrawal() contract.Permission {
 }
 
 // TurnOver denies what an agent still waits for when its turn is over, and what its earlier process waited for:
-// the agent did not ask again.
+// the agent did not ask again. An answer that was given to that meanwhile holds for no later call.
 func (s *PermissionState) TurnOver(c *Collector, agent string) {
 	s.closeUnclaimed(c, agent, contract.ByWithdrawn, "it was not asked again")
+	s.Answered = slices.DeleteFunc(slices.Clone(s.Answered), func(a PermissionAnswer) bool { return a.Agent == agent })
 	s.denyOpen(c, agent, "the turn is over")
 }
 

@@ -190,6 +190,7 @@ func TestTurnOver(t *testing.T) {
 	s := PermissionState{
 		Open:      []PermissionRequest{asks("orch-1", "p1", "make"), asks("orch-2", "p2", "make"), check},
 		Unclaimed: []PermissionRequest{asks("orch-1", "p0", "ls"), asks("orch-2", "p9", "ls")},
+		Answered:  []PermissionAnswer{{Agent: "orch-1", Behavior: bridge.Allow}, {Agent: "orch-2"}},
 	}
 	before, c := s, &Collector{}
 	s.TurnOver(c, "orch-1")
@@ -197,8 +198,9 @@ func TestTurnOver(t *testing.T) {
 	testkit.Same(t, "told", want, told(c))
 	testkit.Check(t, len(s.Open) == 2 && s.Open[0].ID == "p2" && s.Open[1].ID == "p3" && len(s.Unclaimed) == 1,
 		"left: %v, unclaimed %v", s.Open, s.Unclaimed)
-	testkit.Check(t, len(before.Open) == 3 && before.Open[0].ID == "p1" && len(before.Unclaimed) == 2,
-		"the state before was changed")
+	testkit.Same(t, "answers to what was not asked again", []PermissionAnswer{{Agent: "orch-2"}}, s.Answered)
+	testkit.Check(t, len(before.Open) == 3 && before.Open[0].ID == "p1" && len(before.Unclaimed) == 2 &&
+		before.Answered[0].Agent == "orch-1", "the state before was changed")
 	s.CheckOver(c, "p3", "the check is over")
 	testkit.Check(t, len(s.Open) == 1 && responses(c)["p3"] == bridge.Deny, "left: %v", s.Open)
 }
