@@ -184,7 +184,7 @@ func (w *world) Resume(context.Context, string, string, []string) error {
 }
 
 func (w *world) Report(_ context.Context, _, format string, out io.Writer) error {
-	_, err := io.WriteString(out, strings.Repeat(format+" ", 10_000))
+	_, err := io.WriteString(out, strings.Repeat(format+" ", maxReport/len(format+" ")+1))
 	return err
 }
 
