@@ -611,7 +611,8 @@ func TestWhoAnswers(t *testing.T) {
 			{"request": "perm-1", "behavior": "allow", "text": "go"},
 			{"choice": "trust"}, {"choice": "skip"}, {"choice": "none"}, {"request": "perm-2", "behavior": "deny"},
 			{"request": "perm-1"}, {"request": "perm-1", "behavior": "maybe"}, {"behavior": "allow"}, {},
-			{"request": "perm-1", "behavior": "allow", "choice": "skip"}, {"text": "Hear me."},
+			{"request": "perm-1", "behavior": "allow", "choice": "skip"}, {"choice": "skip", "text": "because"},
+			{"text": "Hear me."},
 		} {
 			args["run"] = theRun
 			_, failed := callMCP[Answered](u, "answer", args)
