@@ -273,6 +273,7 @@ func (s *server) open(id, dir string) *session {
 	s.mu.Unlock()
 	if before != nil {
 		before.leave()
+		open.note(func(now *standing) { now.own = before.now().own })
 	}
 	return open
 }
