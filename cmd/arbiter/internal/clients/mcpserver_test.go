@@ -25,6 +25,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
 // TestALongRequestIsNotAllowedInAForm: a request that is not shown completely can only be denied.
@@ -462,6 +463,25 @@ func TestServersQuestionReachesAnEditor(t *testing.T) {
 			w.took(t.Context(), 1)
 			testkit.Same(t, "commands", []contract.CommandBody{want}, w.given())
 		})
+	}
+}
+
+// TestAnEditorShowsAllOfARequest: titles are cut, and editors need not show the input of a call.
+func TestAnEditorShowsAllOfARequest(t *testing.T) {
+	for input, want := range map[string]string{
+		`{"command":"echo ` + strings.Repeat("x", maxTitle) + ` && rm -rf src"}`: "&& rm -rf src",
+		`{"command":"make \u200ball"}`:                                           eventtext.Unseen,
+		`{"channel":"general","text":"Hi"}`:                                      "channel: general",
+		`{"file_path":"/w/a","old_string":"a","new_string":"b\u200b"}`:           eventtext.Unseen,
+	} {
+		w := newWorld(t)
+		request := contract.PermissionRequest{Request: "perm-1", Tool: "Edit", Input: json.RawMessage(input)}
+		w.happens(request)
+		w.waits(supervisor.InboxItem{ID: "perm-1", Kind: "permission", Agent: "orch-1", Request: &request})
+		line := w.edits("{}").answers(methodPermission, `{"outcome":{"outcome":"cancelled"}}`)
+		_, content, _ := strings.Cut(line, `"content":[`)
+		content, _, _ = strings.Cut(content, `"rawInput"`)
+		testkit.Includes(t, input, strings.ReplaceAll(content, `\u0026`, "&"), want)
 	}
 }
 
