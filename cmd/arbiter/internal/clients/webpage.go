@@ -902,7 +902,7 @@ func pageStatus(st runstore.LiveStatus) (json.RawMessage, error) {
 	page := struct {
 		runstore.LiveStatus
 		Asks  map[string]string `json:"asks"`  // by item: who wants what
-		Where map[string]string `json:"where"` // by item: where a permission request's call runs
+		Where map[string]string `json:"where"` // by item: where the call of a request runs, and that it hides something
 		Fuses map[string]string `json:"fuses"` // by agent
 	}{st, map[string]string{}, map[string]string{}, map[string]string{}}
 	names := webFollower{}
@@ -943,6 +943,9 @@ func cleaned(value any, most int) any {
 		return cleanText(v, most)
 	case []any:
 		for i := range v {
+			if eventtext.Concealed(i.Request.Input) {
+				page.Where[i.ID] = strings.TrimSpace(eventtext.Unseen + " " + page.Where[i.ID])
+			}
 			v[i] = cleaned(v[i], most)
 		}
 	case map[string]any:

@@ -339,7 +339,8 @@ func TestPageWords(t *testing.T) {
 	w.shows("[data-agent=orch-1] .gauge", "unknown$0.00 and what is unknown")
 	place := &contract.CallPlace{CWD: "/w/one", Host: "gpu", Own: true}
 	item := permissionItem(t, "perm-1", "make test")
-	item.Request = &contract.PermissionRequest{Request: "perm-1", Tool: "Bash", Place: place}
+	item.Request = &contract.PermissionRequest{Request: "perm-1", Tool: "Bash", Place: place,
+		Input: []byte(`{"command":"make \u200btest"}`)}
 	h.wait(item)
 	h.wait(supervisor.InboxItem{ID: "orch-1", Kind: "recovery", Agent: "orch-1", Text: "it failed"})
 	w.shows("[data-item=orch-1] h3", "Orchestrator I @gpu is parked")
@@ -362,7 +363,7 @@ func TestPageWords(t *testing.T) {
 		}
 		w.shows("#feed", words)
 	}
-	w.shows("#inbox .where", eventtext.PlaceOf(place))
+	w.shows("#inbox .where", eventtext.Unseen+" "+eventtext.PlaceOf(place))
 	w.shows(".fuse", eventtext.FuseSpent(1.7, 2, false))
 	w.shows("#plan", eventtext.Price(forecast))
 }
