@@ -344,6 +344,15 @@ func TestPageWords(t *testing.T) {
 	h.wait(item)
 	h.wait(supervisor.InboxItem{ID: "orch-1", Kind: "recovery", Agent: "orch-1", Text: "it failed"})
 	w.shows("[data-item=orch-1] h3", "Orchestrator I @gpu is parked")
+	for i, text := range []string{"Out of reach.", "Cannot be used."} { // at first it does not wait for the human
+		h.mu.Lock()
+		h.status.Inbox = append(slices.Clone(h.status.Inbox[:2]), supervisor.InboxItem{ID: "host-gpu", Kind: "recovery",
+			Agent: contract.Supervisor, Text: text, Choices: []string{"retry gpu"}, Optional: i == 0})
+		h.mu.Unlock()
+		h.emit("supervisor", contract.Notice{Text: "the host"})
+		w.shows("[data-item=host-gpu]", text)
+		w.until(fmt.Sprintf(`document.title.startsWith("(%d) ")`, 2+i))
+	}
 	h.emit("supervisor", contract.Plan{Steps: []contract.Step{{Text: "weave", Status: contract.StepPending}}})
 	forecast := contract.Forecast{Step: 1, USD: 0.4, Minutes: 6, From: 3}
 	h.emit("supervisor", forecast)
