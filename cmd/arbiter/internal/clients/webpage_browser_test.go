@@ -375,6 +375,10 @@ func TestPageWords(t *testing.T) {
 	w.shows("#inbox .where", eventtext.Unseen+" "+eventtext.PlaceOf(place))
 	w.shows(".fuse", eventtext.FuseSpent(1.7, 2, false))
 	w.shows("#plan", eventtext.Price(forecast))
+	h.emit("orch-1", contract.Turn{Unknown: true})
+	h.end(contract.StatusFailed)
+	late := openTab(w.ctx, t, url) // what it shows, events tell
+	late.shows("[data-agent=orch-1] .gauge", "$0.00 and what is unknown")
 }
 
 // shows waits until an element shows a text.
