@@ -332,7 +332,7 @@ func TestPageWords(t *testing.T) {
 	h.status.Agents = append(h.status.Agents, runstore.AgentStatus{ID: "orch-1", Name: "Orchestrator I", Host: "gpu",
 		Status: "busy", Does: "in your hands", Fuse: 2, FuseSpent: 1.7, ContextUnknown: true, CostUnknown: true})
 	h.status.Does = "Held: the limit of costs is spent"
-	s, _ := serve(t, h)
+	s, url := serve(t, h)
 	w := openPage(t, s)
 	w.until(`document.querySelector("#phase").textContent === "` + h.status.Does + `"`)
 	w.shows("[data-agent=orch-1] .state", "in your hands")
