@@ -40,6 +40,22 @@ func IsEditor(tool string) bool { return slices.Contains(editors, tool) }
 // IsReader reports whether a tool only reads files that its input names.
 func IsReader(tool string) bool { return slices.Contains(readers, tool) }
 
+// Globs are the characters that the CLI reads as patterns in the path of a rule, some of them even after a
+// backslash.
+const Globs = `*?[]{}!\`
+
+// Balanced reports whether no closing parenthesis stands before its opening one: Bash(a),Bash(b) is not one rule.
+func Balanced(spec string) bool {
+	depth := 0
+	for _, c := range spec {
+		depth += strings.Count(string(c), "(") - strings.Count(string(c), ")")
+		if depth < 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // OwnTool reports whether a tool is one of Arbiter's, and returns its name there.
 func OwnTool(tool string) (name string, ok bool) { return strings.CutPrefix(tool, "mcp__arbiter__") }
 

@@ -286,9 +286,9 @@ var holdings = map[string][]string{
 		string(supervisor.HandedOff), "\x1b[2J"},
 }
 
-func (f *hostileFiller) fill(v reflect.Value) { testkit.Fill(v, "", f.leaf) }
+func (f *hostileFiller) fill(v reflect.Value) { testkit.Fill(v, f.leaf) }
 
-func (f *hostileFiller) leaf(v reflect.Value, _ string) bool {
+func (f *hostileFiller) leaf(v reflect.Value, _ reflect.StructField) bool {
 	f.n++
 	switch v.Kind() {
 	case reflect.String:

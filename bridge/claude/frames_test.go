@@ -15,6 +15,22 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
+// TestSuggestions: an offer is the CLI's rule, whatever a model has written into a command or a path.
+func TestSuggestions(t *testing.T) {
+	for offer, want := range map[string][]string{
+		`"addRules","behavior":"allow","rules":[{"toolName":"Bash","ruleContent":"f(a, b) *"},{"toolName":"Read"}]`: {
+			"Bash(f(a, b) *), Read"},
+		`"addRules","behavior":"allow","rules":[{"toolName":"Bash","ruleContent":"echo 'x), Bash, Edit(y'"}]`: nil,
+		`"addDirectories","directories":["/tmp/x (1)"]`:                                                       {"Edit(//tmp/x (1)/**)"},
+		`"addDirectories","directories":["/tmp/x), Bash, Edit(//y"]`:                                          nil,
+		`"addDirectories","directories":["/tmp/**"]`:                                                          nil,
+	} {
+		raw := json.RawMessage(`[{"type":` + offer + `}]`)
+		got := suggestions(&fieldReader{obj: object{"permission_suggestions": raw}}, "Write")
+		testkit.Same(t, offer, want, got)
+	}
+}
+
 // The frames were recorded from CLI 2.1.329 and shortened.
 func TestDecode(t *testing.T) {
 	usage := &bridge.Usage{Input: 3, CacheRead: 1000, CacheCreation: 20, Output: 1}

@@ -76,7 +76,7 @@ func normalRule(rule string) string {
 
 // suggestions are the allow rules that the CLI offers with a request. Offers to change the mode are left out:
 // a mode allows more than a person who looks at one request can see. So are directories for commands: alone they
-// change nothing.
+// change nothing, and offers whose text would be other rules: a model chooses what a command or a path contains.
 func suggestions(r *fieldReader, tool string) (list []string) {
 	if r.str("decision_reason_type") == bridge.SafetyCheck {
 		return nil // the CLI offers what has no effect on such requests (observed with CLI 2.1.332)
@@ -93,6 +93,7 @@ func suggestions(r *fieldReader, tool string) (list []string) {
 	r.into("permission_suggestions", &offers)
 	for _, o := range offers {
 		var rules []string
+		plain := true
 		switch {
 		case o.Type == "addRules" && o.Behavior == bridge.Allow:
 			for _, rule := range o.Rules {
@@ -100,14 +101,16 @@ func suggestions(r *fieldReader, tool string) (list []string) {
 				if rule.Content != "" {
 					text += "(" + rule.Content + ")"
 				}
+				plain = plain && bridge.Balanced(rule.Content)
 				rules = append(rules, text)
 			}
 		case o.Type == "addDirectories" && bridge.IsEditor(tool):
 			for _, dir := range o.Directories {
+				plain = plain && bridge.Balanced(dir) && !strings.ContainsAny(dir, bridge.Globs)
 				rules = append(rules, "Edit(/"+strings.TrimSuffix(dir, "/")+"/**)")
 			}
 		}
-		if len(rules) > 0 && !slices.Contains(list, strings.Join(rules, ", ")) {
+		if plain && len(rules) > 0 && !slices.Contains(list, strings.Join(rules, ", ")) {
 			list = append(list, strings.Join(rules, ", "))
 		}
 	}

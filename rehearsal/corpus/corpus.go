@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // Delimiter is that of the envelopes which the corpus imitates: a run must use it to make them convincing.
@@ -58,8 +60,8 @@ func ModelOutput(t testing.TB, root string) []Case {
 // field. Other places get something small; interfaces are nil.
 func Filled(t reflect.Type, text string) reflect.Value {
 	v := reflect.New(t).Elem()
-	filler{func() int { return 1 }, func() string { return text },
-		func() json.RawMessage { return Object("command", text) }, 1}.fill(v, 0)
+	testkit.Fill(v, filler{func() int { return 1 }, func() string { return text },
+		func() json.RawMessage { return Object("command", text) }, 1}.leaf)
 	return v
 }
 
@@ -67,9 +69,11 @@ func Filled(t reflect.Type, text string) reflect.Value {
 // by the caller.
 func Distinct(v reflect.Value, n *int) {
 	number := func() int { *n++; return *n }
-	filler{number, func() string { return fmt.Sprintf("text %d <&> \" \n \u2028 ä", number()) }, func() json.RawMessage {
+	text := func() string { return fmt.Sprintf("text %d <&> \" \n \u2028 ä", number()) }
+	raw := func() json.RawMessage {
 		return fmt.Appendf(nil, `{"n":%d,"command":"a<b && c>d \u0026 \u2028","big":12345678901234567890}`, number())
-	}, 2}.fill(v, 0)
+	}
+	testkit.Fill(v, filler{number, text, raw, 2}.leaf)
 }
 
 // filler has what is put into the fields of a value.
@@ -80,9 +84,11 @@ type filler struct {
 	items  int // of a list
 }
 
-const deepest = 12 // types may be recursive
-
-func (f filler) fill(v reflect.Value, depth int) {
+// leaf is for [testkit.Fill].
+func (f filler) leaf(v reflect.Value, field reflect.StructField) (done bool) {
+	if field.Tag.Get("json") == "-" {
+		return true
+	}
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(f.text())
@@ -95,39 +101,20 @@ func (f filler) fill(v reflect.Value, depth int) {
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[time.Time]() {
-			v.Set(reflect.ValueOf(time.Unix(1_800_000_000+int64(f.number()), 0).UTC()))
-			return
+		if v.Type() != reflect.TypeFor[time.Time]() {
+			return false
 		}
-		for i := range v.NumField() {
-			if v.Field(i).CanSet() && v.Type().Field(i).Tag.Get("json") != "-" {
-				f.fill(v.Field(i), depth+1)
-			}
-		}
+		v.Set(reflect.ValueOf(time.Unix(1_800_000_000+int64(f.number()), 0).UTC()))
 	case reflect.Slice:
-		if v.Type() == reflect.TypeFor[json.RawMessage]() {
-			v.SetBytes(f.raw())
-		} else if depth < deepest {
+		if v.Type() != reflect.TypeFor[json.RawMessage]() {
 			v.Set(reflect.MakeSlice(v.Type(), f.items, f.items))
-			for i := range f.items {
-				f.fill(v.Index(i), depth+1)
-			}
+			return false
 		}
-	case reflect.Map:
-		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		f.fill(key, depth+1)
-		f.fill(value, depth+1)
-		v.Set(reflect.MakeMap(v.Type()))
-		v.SetMapIndex(key, value)
-	case reflect.Pointer:
-		if depth < deepest {
-			v.Set(reflect.New(v.Type().Elem()))
-			f.fill(v.Elem(), depth+1)
-		}
-	case reflect.Interface:
+		v.SetBytes(f.raw())
 	default:
-		panic("corpus: a field of kind " + v.Kind().String())
+		return v.Kind() == reflect.Interface
 	}
+	return true
 }
 
 // Object returns JSON with a text as its only field.

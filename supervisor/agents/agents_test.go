@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
 func TestBuiltin(t *testing.T) {
@@ -29,7 +30,7 @@ func TestBuiltin(t *testing.T) {
 		writes := a.Name == "developer" || a.Name == "tester"
 		for _, tool := range []string{"Edit", "Write", "NotebookEdit", "MultiEdit"} {
 			call, input := use(t, tool+" /w/a")
-			ok, _, why := a.Guard("/w", "").Allows(call, input, "")
+			ok, _, why := a.Guard(policy.Policy{CWD: "/w"}).Allows(call, input, "")
 			testkit.Check(t, ok == writes, "%s may %s: %v %s", a.Name, tool, ok, why)
 		}
 		testkit.Same(t, fmt.Sprintf("%s is from", a.Name), BuiltinSource, a.Source)
@@ -518,7 +519,7 @@ func TestAllows(t *testing.T) {
 			for want, calls := range map[bool][]string{true: tt.yes, false: tt.no} {
 				for _, call := range calls {
 					tool, input := use(t, call)
-					ok, rule, why := a.Guard("/w", "/home/u").Allows(tool, input, "")
+					ok, rule, why := a.Guard(policy.Policy{CWD: "/w", Home: "/home/u"}).Allows(tool, input, "")
 					testkit.Check(t, ok == want && ok == (why == ""), "%s: %v by %q: %s", call, ok, rule, why)
 				}
 			}
@@ -534,12 +535,12 @@ func TestAllowsSaysWhy(t *testing.T) {
 		"Read x":        ": the mode m has no tool Read",
 	} {
 		tool, input := use(t, call)
-		_, rule, why := a.Guard("/w", "").Allows(tool, input, "")
+		_, rule, why := a.Guard(policy.Policy{CWD: "/w"}).Allows(tool, input, "")
 		testkit.Check(t, rule+": "+why == want, "%s: %s: %s", call, rule, why)
 	}
 	// Input that cannot be read is not allowed.
 	for _, input := range []string{"", "null", "[]", `{"command":3}`, `{"Command":"git log"}`} {
-		ok, _, _ := a.Guard("/w", "").Allows("Bash", json.RawMessage(input), "")
+		ok, _, _ := a.Guard(policy.Policy{CWD: "/w"}).Allows("Bash", json.RawMessage(input), "")
 		testkit.Check(t, !ok, "allowed: %q", input)
 	}
 }

@@ -22,9 +22,9 @@ type Guard struct {
 	broken string // an entry of DisallowedTools that cannot be read
 }
 
-// Guard returns the agent's guard. Path rules are about files below cwd, ~ about home. Both are absolute.
-func (a *Agent) Guard(cwd, home string) Guard {
-	g := Guard{agent: a.Name, all: a.Tools == nil, policy: policy.Policy{CWD: cwd, Home: home}}
+// Guard returns the agent's guard, with the directories and the links of a policy.
+func (a *Agent) Guard(p policy.Policy) Guard {
+	g := Guard{agent: a.Name, all: a.Tools == nil, policy: p}
 	for _, text := range a.Tools {
 		if rule, err := policy.ParseRule(text); err == nil {
 			g.tools = append(g.tools, rule)

@@ -150,7 +150,7 @@ func conforming(t *testing.T) map[string]Decider {
 		list[name+", with nonsense"] = Build(Options{Name: name, Ask: says("nonsense"), Prompts: plain{}})
 	}
 	list["stateless, cached on disk"] = Build(Options{Name: "stateless", Ask: says(test), Prompts: plain{},
-		Store: openDir(t, t.TempDir(), 0)})
+		Store: openDir(t, t.TempDir(), 1000)})
 	return list
 }
 
@@ -353,14 +353,14 @@ func TestDirStoreOutlivesItsProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state", "decisions")
 	want := Decision{Decision: SelectMode, Mode: tester, Reason: "Täst <it>.", Message: "Run them all.",
 		Source: ByModel}
-	first := openDir(t, dir, 0)
+	first := openDir(t, dir, 1000)
 	first.Put(keyNumber(1), Decision{Reason: "before"})
 	first.Put(keyNumber(1), want)
 	testkit.OK(t, first.Close())
-	got, ok := openDir(t, dir, 0).Get(keyNumber(1))
+	got, ok := openDir(t, dir, 1000).Get(keyNumber(1))
 	diff := cmp.Diff(want, got)
 	testkit.Check(t, diff == "" && ok, "found %v (-want +got):\n%s", ok, diff)
-	_, ok = openDir(t, dir, 0).Get(keyNumber(2))
+	_, ok = openDir(t, dir, 1000).Get(keyNumber(2))
 	testkit.Check(t, !ok, "found an entry that was never stored")
 	_, ok = first.Get(keyNumber(1))
 	testkit.Check(t, !ok, "a closed store still answers")
@@ -375,7 +375,7 @@ func TestDirStoreOutlivesItsProcess(t *testing.T) {
 
 func TestDirStoreIgnoresDamage(t *testing.T) {
 	dir := t.TempDir()
-	s := openDir(t, dir, 0)
+	s := openDir(t, dir, 1000)
 	file := filepath.Join(dir, keyNumber(1)+entrySuffix)
 	s.Put(keyNumber(1), Decision{Decision: Retry, Reason: "The thread is cut."})
 	whole := testkit.Must(os.ReadFile(file))(t)
@@ -401,7 +401,7 @@ func TestDirStoreIgnoresDamage(t *testing.T) {
 func TestDirStoreStaysInItsDirectory(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside")
 	dir := t.TempDir()
-	first := openDir(t, dir, 0)
+	first := openDir(t, dir, 1000)
 	first.Put(keyNumber(1), Decision{Decision: Retry, Reason: "x"})
 	testkit.OK(t, os.Rename(filepath.Join(dir, keyNumber(1)+entrySuffix), outside))
 	testkit.OK(t, os.Symlink(outside, filepath.Join(dir, keyNumber(1)+entrySuffix)))
@@ -413,7 +413,7 @@ func TestDirStoreStaysInItsDirectory(t *testing.T) {
 	d, ok = first.Get(keyNumber(1))
 	testkit.Check(t, !ok, "a link within was followed to %+v", d)
 	var warned []string
-	s := testkit.Must(OpenDirStore(dir, 0, func(err error) { warned = append(warned, err.Error()) }))(t)
+	s := testkit.Must(OpenDirStore(dir, 1000, func(err error) { warned = append(warned, err.Error()) }))(t)
 	defer s.Close()
 	for _, key := range []string{"", "../outside", strings.ToUpper(keyNumber(1)), strings.Repeat("/", 64)} {
 		s.Put(key, Decision{Decision: Retry, Reason: "x"})
@@ -458,7 +458,7 @@ func TestDirStoreCleansUpWhenOpened(t *testing.T) {
 	for _, name := range []string{stale, foreign} {
 		testkit.OK(t, os.Chtimes(filepath.Join(dir, name), old, old))
 	}
-	openDir(t, dir, 0)
+	openDir(t, dir, 1000)
 	want := []string{fresh, foreign}
 	slices.Sort(want)
 	testkit.Same(t, "left", want, testkit.Must(fs.Glob(os.DirFS(dir), "*"))(t))
@@ -467,10 +467,10 @@ func TestDirStoreCleansUpWhenOpened(t *testing.T) {
 func TestDirStoreReportsErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	testkit.OK(t, os.WriteFile(file, nil, 0o600))
-	testkit.Fails(t, "a file was opened as a directory", testkit.Err(OpenDirStore(file, 0, nil)))
+	testkit.Fails(t, "a file was opened as a directory", testkit.Err(OpenDirStore(file, 9, nil)))
 	dir := t.TempDir()
 	var warned []error
-	s := testkit.Must(OpenDirStore(dir, 0, func(err error) { warned = append(warned, err) }))(t)
+	s := testkit.Must(OpenDirStore(dir, 1000, func(err error) { warned = append(warned, err) }))(t)
 	s.Put(keyNumber(1), Decision{Decision: Retry, Reason: strings.Repeat("x", maxEntry)})
 	s.Close()
 	s.Put(keyNumber(1), Decision{Decision: Retry, Reason: "x"})

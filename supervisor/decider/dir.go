@@ -2,7 +2,6 @@ package decider
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,9 +20,6 @@ const (
 	maxEntry    = 64 << 10  // bytes
 	staleTemp   = time.Hour // older temporary files were left by a crash
 )
-
-// DefaultStoreSize is the default for how many decisions a store keeps.
-const DefaultStoreSize = 1000
 
 // DirStore keeps decisions in a directory, one file each, for all runs. Several processes may share it. An
 // entry is written completely or not at all, but not synced: an entry that is damaged, cut short, or does not
@@ -44,18 +40,12 @@ type entry struct {
 	Decision json.RawMessage `json:"decision"`
 }
 
-// OpenDirStore opens the store in a directory, which it creates, for at most n decisions; n ≤ 0:
-// [DefaultStoreSize]. It calls warn with write errors; warn may be nil. Callers close the store.
+// OpenDirStore opens the store in a directory, which it creates, for at most n decisions. It calls warn with write
+// errors. Callers close the store.
 func OpenDirStore(dir string, n int, warn func(error)) (*DirStore, error) {
 	own, err := statedir.Open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("decider: opening the directory of decisions: %w", err)
-	}
-	if n <= 0 {
-		n = DefaultStoreSize
-	}
-	if warn == nil {
-		warn = func(error) {}
 	}
 	s := &DirStore{dir: own, max: n, warn: warn}
 	if err := s.shrink(); err != nil {
@@ -165,13 +155,7 @@ func (s *DirStore) shrink() error {
 
 // isKey reports whether a key has the form of [Cached]'s keys: no other text becomes a file name.
 func isKey(key string) bool {
-	if len(key) != 2*sha256.Size {
-		return false
-	}
-	return strings.Trim(key, "0123456789abcdef") == ""
+	return len(key) == 2*sha256.Size && strings.Trim(key, "0123456789abcdef") == ""
 }
 
-func sum(text []byte) string {
-	h := sha256.Sum256(text)
-	return hex.EncodeToString(h[:])
-}
+func sum(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }

@@ -97,18 +97,14 @@ func (c *APIClient) Ask(ctx context.Context, q Question) (Answer, error) {
 			return Answer{}, c.failed(&APIError{what: err.Error(), kind: refusedKind})
 		}
 		a, err := c.post(ctx, body)
-		if err == nil {
-			a.Notes = notes
-			return a, nil
-		}
-		var failed *APIError
-		if !errors.As(err, &failed) || failed.status != http.StatusBadRequest &&
-			failed.status != http.StatusUnprocessableEntity {
-			return Answer{}, err
+		a.Notes = notes
+		failed, refused := errors.AsType[*APIError](err)
+		if !refused || failed.status != http.StatusBadRequest && failed.status != http.StatusUnprocessableEntity {
+			return a, err // an error may have cost tokens, too
 		}
 		p := refusedBy(failed.what, sent)
 		if p == nil { // each is left out at most once, so this ends
-			return Answer{}, err
+			return a, err
 		}
 		c.leaveOut(p.name)
 		if p.label != "" {

@@ -86,6 +86,7 @@ func TestAnswers(t *testing.T) {
 		text    string
 		problem string // with the answer
 		err     string
+		cost    int // tokens of the input
 	}{
 		"parts": {body: `{"choices":[{"finish_reason":"stop","message":{"content":[{"type":"text","text":"a"},
 			{"type":"image"},{"type":"text","text":"b"}]}}]}`, text: "ab"},
@@ -95,14 +96,14 @@ func TestAnswers(t *testing.T) {
 			change: anthropic, problem: "limit of 4096 tokens"},
 		"all thought": {body: `{"choices":[{"finish_reason":"length","message":{"content":null}}]}`,
 			problem: "cut off"},
-		"refusal": {body: `{"choices":[{"message":{"refusal":"I will not."}}]}`,
-			err: "refused: I will not."},
+		"refusal": {body: `{"choices":[{"message":{"refusal":"I will not."}}],"usage":{"prompt_tokens":7}}`,
+			err: "refused: I will not.", cost: 7},
 		"refusal, by Messages": {body: `{"stop_reason":"refusal","content":[]}`, change: anthropic, err: "refused"},
 		"failure with 200":     {body: `{"error":{"message":"overloaded","code":502}}`, err: "overloaded"},
 		"not the API":          {body: `{"hello":"world"}`, err: "no text"},
 		"not JSON":             {body: `<html>`, err: "not what this API answers"},
 		"nothing":              {body: ``, err: "it is empty"},
-		"huge figures": {body: `{"choices":[{"finish_reason":"stop","message":{"content":"x"}}],
+		"wrong figures": {body: `{"choices":[{"finish_reason":"stop","message":{"content":"x"}}],
 			"usage":{"prompt_tokens":-5}}`, text: "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +112,7 @@ func TestAnswers(t *testing.T) {
 			testkit.Need(t, (err == nil) == (c.err == "") && (err == nil || strings.Contains(err.Error(), c.err)),
 				"%v, want %q", err, c.err)
 			testkit.Check(t, a.Text == c.text && (c.problem != "" || a.Problem == "") &&
-				strings.Contains(a.Problem, c.problem) && a.Usage.Input >= 0, "%+v", a)
+				strings.Contains(a.Problem, c.problem) && a.Usage.Input == c.cost, "%+v", a)
 		})
 	}
 }

@@ -183,15 +183,14 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
-// TestTurnOver: what an agent waited for ends with its turn, and an answer that it has not asked for again; a check of
-// its document does not.
+// TestTurnOver: what an agent waited for ends with its turn; a check of its document does not.
 func TestTurnOver(t *testing.T) {
 	check := asks("orch-1", "p3", "make test")
 	check.Check = true
 	s := PermissionState{
 		Open:      []PermissionRequest{asks("orch-1", "p1", "make"), asks("orch-2", "p2", "make"), check},
 		Unclaimed: []PermissionRequest{asks("orch-1", "p0", "ls"), asks("orch-2", "p9", "ls")},
-		Answered:  []PermissionAnswer{{Agent: "orch-1"}, {Agent: "orch-2"}},
+		Answered:  []PermissionAnswer{{Agent: "orch-1", Behavior: bridge.Allow}, {Agent: "orch-2"}},
 	}
 	before, c := s, &Collector{}
 	s.TurnOver(c, "orch-1")
@@ -199,9 +198,9 @@ func TestTurnOver(t *testing.T) {
 	testkit.Same(t, "told", want, told(c))
 	testkit.Check(t, len(s.Open) == 2 && s.Open[0].ID == "p2" && s.Open[1].ID == "p3" && len(s.Unclaimed) == 1,
 		"left: %v, unclaimed %v", s.Open, s.Unclaimed)
-	testkit.Same(t, "answers", []PermissionAnswer{{Agent: "orch-2"}}, s.Answered)
-	testkit.Check(t, len(before.Open) == 3 && before.Open[0].ID == "p1" && len(before.Unclaimed) == 2,
-		"the state before was changed")
+	testkit.Same(t, "answers to what was not asked again", []PermissionAnswer{{Agent: "orch-2"}}, s.Answered)
+	testkit.Check(t, len(before.Open) == 3 && before.Open[0].ID == "p1" && len(before.Unclaimed) == 2 &&
+		before.Answered[0].Agent == "orch-1", "the state before was changed")
 	s.CheckOver(c, "p3", "the check is over")
 	testkit.Check(t, len(s.Open) == 1 && responses(c)["p3"] == bridge.Deny, "left: %v", s.Open)
 }

@@ -55,8 +55,8 @@ func (r Rule) Native(behavior, cwd, home string) (string, error) {
 		return bad("does not allow %s by the name of a file: write %s%s", r.tool, tool, strings.TrimPrefix(r.text, r.tool))
 	case !ok:
 		return bad("needs absolute names, and the directory at which these begin is not known")
-	case strings.ContainsAny(base, patternChars):
-		return bad("has no rule for files below %s, because its path has one of the characters %s", base, patternChars)
+	case strings.ContainsAny(base, bridge.Globs):
+		return bad("has no rule for files below %s, because its path has one of the characters %s", base, bridge.Globs)
 	case strings.ContainsAny(segs, `{}!\`):
 		return bad(`reads {, }, ! and \ in names in its own way: write the rule without them`)
 	case segs == "":
@@ -65,16 +65,12 @@ func (r Rule) Native(behavior, cwd, home string) (string, error) {
 	return tool + "(/" + path.Join(base, segs) + ")", nil
 }
 
-// patternChars are the characters that the CLI reads as patterns in the path of a rule, some of them even after a
-// backslash.
-const patternChars = `*?[]{}!\`
-
 // EditsBelow returns the one native rule that allows edits in a directory. It also allows to read there. ok is
 // false if the CLI would misread the path.
 func EditsBelow(dir string) (rule string, ok bool) {
 	clean := filepath.Clean(dir)
-	if !filepath.IsAbs(dir) || clean == "/" || strings.ContainsAny(clean, patternChars+"\n\r\x00") ||
-		strings.TrimSpace(clean) != clean || !balanced(clean) {
+	if !filepath.IsAbs(dir) || clean == "/" || strings.ContainsAny(clean, bridge.Globs+"\n\r\x00") ||
+		strings.TrimSpace(clean) != clean || !bridge.Balanced(clean) {
 		return "", false
 	}
 	return "Edit(/" + clean + "/**)", true

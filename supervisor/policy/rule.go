@@ -87,7 +87,7 @@ func ParseRule(s string) (Rule, error) {
 		return bad("the closing parenthesis is missing")
 	case hasSpec && spec == "":
 		return bad("nothing stands between the parentheses; write %s for every use of it", r.tool)
-	case !balanced(spec):
+	case !bridge.Balanced(spec):
 		return bad("the parentheses do not match; write one rule for each tool")
 	case strings.HasPrefix(r.tool, "mcp__"):
 		if hasSpec {
@@ -141,18 +141,6 @@ func ParseRule(s string) (Rule, error) {
 		return bad("rules for %s take no parentheses", r.tool)
 	}
 	return r, nil
-}
-
-// balanced reports whether no closing parenthesis stands before its opening one: Bash(a),Bash(b) is not one rule.
-func balanced(spec string) bool {
-	depth := 0
-	for _, c := range spec {
-		depth += strings.Count(string(c), "(") - strings.Count(string(c), ")")
-		if depth < 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // SplitRules splits a list of rules at the commas outside of parentheses: Bash(a, b), Read.

@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -68,7 +69,7 @@ func (l *Loop) permission(ctx context.Context, host string, p bridge.PermissionP
 	asked := input.PermissionAsked{
 		Params: p, Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason, Action: call.key(), Changes: changes,
 	}
-	if d.Behavior == bridge.Ask {
+	if d.Behavior == bridge.Ask && d.By != policy.ByRule && p.ReasonType != "rule" { // no rule answers an ask rule
 		asked.Suggestions = l.suggest(p)
 	}
 	asked.Params.Suggestions = nil

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	securejoin "github.com/cyphar/filepath-securejoin"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // another is a file system of links and files by their path.
@@ -84,6 +88,28 @@ func TestElsewhere(t *testing.T) {
 	} {
 		got := rules.decide(p, tc.r)
 		testkit.Check(t, got.Behavior == tc.want, "%s: %+v, want %s", what, got, tc.want)
+	}
+}
+
+func (a *another) Files() (home string, look Lookup) { return "/home/far", a.look }
+
+// TestModesElsewhere: what the mode of an agent names is looked up on the agent's host.
+func TestModesElsewhere(t *testing.T) {
+	there := &another{links: map[string]string{"/w/src/out/x": "/etc/x", "/w/a": "/home/far/.ssh/id"}}
+	l := court(t, runconfig.Options{Permissions: "ask"}, func(s *supervisor.State) {
+		s.Options.Modes = []agents.Agent{{Name: "writer", Tools: []string{"Edit(src/**)", "Read"},
+			DisallowedTools: []string{"Read(~/.ssh/**)"}}}
+		s.Agents[1].Mode, s.Agents[1].Host = "writer", "far"
+	})
+	l.views.Store("far", there)
+	for call, want := range map[string]string{"Edit src/a": bridge.Pass, "Edit src/out/x": bridge.Deny,
+		"Read b": bridge.Pass, "Read a": bridge.Deny, "Read /home/far/.ssh/id": bridge.Deny} {
+		tool, path, _ := strings.Cut(call, " ")
+		r := asking(tool, map[string]string{"file_path": path})
+		got, err := l.Handler("far").Judge(t.Context(), bridge.JudgeParams{
+			AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Tool: r.Tool, Input: r.Input})
+		testkit.Check(t, err == nil && got.Behavior == want, "%s: %+v, %v", call, got, err)
+		<-l.inbox
 	}
 }
 

@@ -290,8 +290,7 @@ func (l *Loop) beyondMode(s *supervisor.State, c toolCall) (rule, why string) {
 	if !ok {
 		return "", "its mode " + a.Mode + " is no longer known"
 	}
-	bare := l.bare(s, c.agent)
-	if allowed, rule, why := mode.Guard(bare.CWD, bare.Home).Allows(c.tool, c.input, c.cwd); !allowed {
+	if allowed, rule, why := mode.Guard(l.bare(s, c.agent)).Allows(c.tool, c.input, c.cwd); !allowed {
 		return rule, why
 	}
 	return "", ""

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -363,6 +364,30 @@ func TestTheCLIsQuestionIsAHumans(t *testing.T) {
 	for line, want := range map[string]string{"make all": bridge.Deny, "go test": bridge.Ask, "ls": bridge.Allow} {
 		d := l.answer(toolCall{agent: "orch-1", tool: "Bash", input: bashCall(line).Input, check: true})
 		testkit.Same(t, fmt.Sprintf("check %s: %+v", line, d), want, d.Behavior)
+	}
+}
+
+// TestNoRuleAnswersAnAskRule: a request that an ask rule is about is offered no rule. With one, it would be answered
+// together with other requests.
+func TestNoRuleAnswersAnAskRule(t *testing.T) {
+	l := court(t, runconfig.Options{Permissions: "ask", Ask: []string{"Read(.env)"}}, nil)
+	for _, tt := range []struct {
+		command, reason string
+		offered         int
+	}{{"cat a", "", 1}, {"cat .env", "", 0}, {"cat b", "rule", 0}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var asking sync.WaitGroup
+		asking.Go(func() {
+			_, _ = l.Permission(ctx, bridge.PermissionParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2},
+				Request: tt.command, Tool: "Bash", Input: bashCall(tt.command).Input, ReasonType: tt.reason,
+				Suggestions: []string{"Bash(cat *)"}})
+		})
+		asked := (<-l.inbox).Body.(input.PermissionAsked)
+		testkit.Same(t, tt.command, bridge.Ask, asked.Behavior)
+		testkit.Same(t, tt.command+": rules", tt.offered, len(asked.Suggestions))
+		cancel()
+		<-l.inbox // it is withdrawn
+		asking.Wait()
 	}
 }
 

@@ -111,11 +111,7 @@ const (
 
 // GrantStore is the grants of one workspace. Several goroutines and processes may use
 // stores of the same workspace at once.
-type GrantStore struct {
-	dir  *statedir.Dir
-	cwd  string // resolved
-	name string // of the file, without .json
-}
+type GrantStore struct{ own *statedir.Workspace }
 
 // OpenGrants opens the grants of the workspace cwd in the state directory dir, and creates directories that are
 // missing. It returns *statedir.UnsafeError if one of them is a link or another user's. Close the store.
@@ -124,16 +120,16 @@ func OpenGrants(dir, cwd string) (*GrantStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open grants: %w", err)
 	}
-	return &GrantStore{dir: own.Dir, cwd: own.CWD, name: own.Name}, nil
+	return &GrantStore{own}, nil
 }
 
 // Close releases the store's directory.
-func (s *GrantStore) Close() error { return s.dir.Close() }
+func (s *GrantStore) Close() error { return s.own.Close() }
 
 // Path is the workspace's file.
-func (s *GrantStore) Path() string { return s.dir.Path(s.file()) }
+func (s *GrantStore) Path() string { return s.own.Path(s.file()) }
 
-func (s *GrantStore) file() string { return s.name + ".json" }
+func (s *GrantStore) file() string { return s.own.Name + ".json" }
 
 // Load reads the grants, and reports which entries it does not accept. It returns *statedir.UnsafeError or
 // *CorruptError if the whole file is not accepted; there are no grants then.
@@ -210,7 +206,7 @@ func (s *GrantStore) Clear() (removed int, err error) {
 
 // change replaces the file by the result of edit, if edit says so.
 func (s *GrantStore) change(edit func(*document) (bool, error)) error {
-	unlock, err := s.dir.Lock(s.name+".lock", lockWait)
+	unlock, err := s.own.Lock(s.own.Name+".lock", lockWait)
 	if err != nil {
 		return err
 	}
@@ -234,17 +230,17 @@ func (s *GrantStore) change(edit func(*document) (bool, error)) error {
 	if len(b) > maxBytes {
 		return fmt.Errorf("%s would be over %d KiB: remove grants that are no longer needed", s.Path(), maxBytes>>10)
 	}
-	return s.dir.ReplaceLocked(s.file(), s.name+".tmp", b)
+	return s.own.ReplaceLocked(s.file(), s.own.Name+".tmp", b)
 }
 
 // read reads the file; a missing one is empty.
 func (s *GrantStore) read() (document, error) {
-	fresh := document{V: version, CWD: s.cwd}
+	fresh := document{V: version, CWD: s.own.CWD}
 	corrupt := func(format string, args ...any) (document, error) {
 		return document{}, &CorruptError{s.Path(), fmt.Sprintf(format, args...)}
 	}
 	var d document
-	found, problem, err := s.dir.ReadJSON(s.file(), maxBytes, version, &d)
+	found, problem, err := s.own.ReadJSON(s.file(), maxBytes, version, &d)
 	switch {
 	case err != nil:
 		return document{}, err
@@ -253,8 +249,8 @@ func (s *GrantStore) read() (document, error) {
 	case problem != "":
 		return corrupt("%s", problem)
 	}
-	if d.CWD != asJSON(s.cwd) {
-		return corrupt("it is for the workspace %q, not for %q", d.CWD, s.cwd)
+	if d.CWD != asJSON(s.own.CWD) {
+		return corrupt("it is for the workspace %q, not for %q", d.CWD, s.own.CWD)
 	}
 	return d, nil
 }

@@ -397,8 +397,7 @@ func TestStore(t *testing.T) {
 	testkit.Check(t, err == nil && ok && cmp.Equal(got, l), "trusted: %v, %v\n%s", ok, err, cmp.Diff(l, got))
 	r, _, _ := s.Record(w.dir)
 	testkit.Check(t, r.By == "a test" && r.At.Equal(at), "record: %q, %v", r.By, r.At)
-	path, _, err := s.path(w.dir)
-	testkit.OK(t, err)
+	path := pathOf(t, s, w.dir)
 	for name, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): os.ModeDir | 0o700} {
 		testkit.Same(t, fmt.Sprintf("%s: info.Mode()", name), want, testkit.Must(os.Stat(name))(t).Mode())
 	}
@@ -426,8 +425,8 @@ func TestLinkedStoreIsNotChanged(t *testing.T) {
 	state := t.TempDir()
 	s := testkit.Must(Open(state))(t)
 	testkit.OK(t, s.Trust(w.dir, w.look(""), "a test", time.Now()))
-	moved := filepath.Join(t.TempDir(), "moved")
-	testkit.OK(t, errors.Join(os.Rename(s.dir, moved), os.Symlink(moved, s.dir)))
+	dir, moved := filepath.Join(state, trustDir), filepath.Join(t.TempDir(), "moved")
+	testkit.OK(t, errors.Join(os.Rename(dir, moved), os.Symlink(moved, dir)))
 	was, err := s.Revoke(w.dir)
 	testkit.Check(t, !was && errors.As(err, new(*statedir.UnsafeError)), "revoke: %v, %v", was, err)
 	entries, err := os.ReadDir(moved)
@@ -453,9 +452,8 @@ func TestOnAHost(t *testing.T) {
 			t.Errorf("on %q: %q, %v, %v", host, got.Hash, ok, err)
 		}
 	}
-	forged, _, _ := s.On("gpu").path(w.dir) // the record of one host in the place of another's
-	path, _, _ := s.On("box").path(w.dir)
-	raw, err := os.ReadFile(path)
+	forged := pathOf(t, s.On("gpu"), w.dir) // the record of one host in the place of another's
+	raw, err := os.ReadFile(pathOf(t, s.On("box"), w.dir))
 	testkit.Need(t, err == nil && os.WriteFile(forged, raw, 0o600) == nil, "%v", err)
 	_, ok, err := s.On("gpu").Trusted(w.dir)
 	testkit.Check(t, !ok && err != nil, "the record of another host: %v, %v", ok, err)
@@ -493,8 +491,7 @@ func TestForgedRecords(t *testing.T) {
 			}
 			s := testkit.Must(Open(t.TempDir()))(t)
 			testkit.OK(t, s.Trust(w.dir, w.look(""), "", time.Now()))
-			path, _, _ := s.path(w.dir)
-			testkit.OK(t, c.forge(path))
+			testkit.OK(t, c.forge(pathOf(t, s, w.dir)))
 			l, ok, err := s.Trusted(w.dir)
 			testkit.Check(t, !ok && err != nil && strings.Contains(err.Error(), c.want) && l.Hash == "",
 				"trusted %v, %v; want %q", ok, err, c.want)
@@ -505,6 +502,15 @@ func TestForgedRecords(t *testing.T) {
 	state := t.TempDir()
 	testkit.OK(t, os.Symlink(t.TempDir(), filepath.Join(state, "trust")))
 	testkit.Fails(t, "a link was taken for the directory", testkit.Err(Open(state)))
+}
+
+// pathOf returns the path of a workspace's record.
+func pathOf(t *testing.T, s Store, cwd string) string {
+	t.Helper()
+	own, file, err := s.open(cwd)
+	testkit.OK(t, err)
+	defer own.Close()
+	return own.Path(file)
 }
 
 func replace(from, to string) func(string) error {

@@ -2,7 +2,6 @@ package trust
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -203,9 +202,8 @@ func (l *look) link(path string) {
 
 // add adds an item. Its hash is that of the text that counts.
 func (l *look) add(kind, path, name, what, counts string) {
-	sum := sha256.Sum256([]byte(counts))
-	l.Items = append(l.Items,
-		Item{Kind: kind, File: l.short(path), Name: name, What: what, SHA256: hex.EncodeToString(sum[:])})
+	l.Items = append(l.Items, Item{Kind: kind, File: l.short(path), Name: name, What: what,
+		SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(counts)))})
 }
 
 // short is a path relative to the root, or an absolute one.

@@ -2,7 +2,6 @@ package trust
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,23 +19,24 @@ const recordVersion = 1
 // maxRecord bounds a file, in bytes.
 const maxRecord = 64 << 20
 
-// Store is the directory with the records of trust: a file for each workspace, 0600, in a directory of the
-// user, 0700. [Store.On] adds a file for each host where agents of a workspace load other files.
-type Store struct{ dir, host string }
+// Store is the records of trust in a state directory: a file for each workspace, 0600, in a directory of the user,
+// 0700. [Store.On] adds a file for each host where agents of a workspace load other files.
+type Store struct{ state, host string }
+
+const trustDir = "trust"
 
 // Open creates the directory trust/ in a state directory, or opens it.
 func Open(state string) (Store, error) {
-	s := Store{dir: filepath.Join(state, "trust")}
-	d, err := statedir.Open(s.dir)
+	d, err := statedir.Open(filepath.Join(state, trustDir))
 	if err != nil {
-		return s, fmt.Errorf("open the records of trust: %w", err)
+		return Store{}, fmt.Errorf("open the records of trust: %w", err)
 	}
-	return s, d.Close()
+	return Store{state: state}, d.Close()
 }
 
 // On returns the store of what is trusted on another host, in the directories of a workspace's agents.
 // Workspaces are named by their directories here, listings by those there.
-func (s Store) On(host string) Store { return Store{s.dir, host} }
+func (s Store) On(host string) Store { return Store{s.state, host} }
 
 // Record is what was trusted, by whom and when.
 type Record struct {
@@ -48,21 +48,15 @@ type Record struct {
 	Listing Listing   `json:"listing"`
 }
 
-// path returns the path of a workspace's file, and its directory without links.
-func (s Store) path(cwd string) (string, string, error) {
-	abs, err := filepath.Abs(cwd)
-	if err == nil {
-		abs, err = filepath.EvalSymlinks(abs)
+// open opens the directory with the records of a workspace, and returns the name of the store's.
+func (s Store) open(cwd string) (own *statedir.Workspace, file string, err error) {
+	if own, err = statedir.OpenWorkspace(s.state, trustDir, cwd); err != nil {
+		return nil, "", fmt.Errorf("open the records of trust: %w", err)
 	}
-	if err != nil {
-		return "", "", fmt.Errorf("look for the record of trust: %w", err)
+	if file = own.Name; s.host != "" {
+		file = fmt.Sprintf("%x", sha256.Sum256([]byte(s.host+"\x00"+own.CWD)))
 	}
-	key := abs
-	if s.host != "" {
-		key = s.host + "\x00" + abs
-	}
-	sum := sha256.Sum256([]byte(key))
-	return filepath.Join(s.dir, hex.EncodeToString(sum[:])+".json"), abs, nil
+	return own, file + ".json", nil
 }
 
 // of reports whether a record is about a workspace, on the host of the store.
@@ -79,15 +73,12 @@ func (s Store) Trusted(cwd string) (Listing, bool, error) {
 
 // Record is like Trusted, and also returns who gave the trust and when.
 func (s Store) Record(cwd string) (Record, bool, error) {
-	path, abs, err := s.path(cwd)
+	own, file, err := s.open(cwd)
 	if err != nil {
 		return Record{}, false, err
 	}
-	var raw []byte
-	err = s.open(func(d *statedir.Dir) (err error) {
-		raw, err = d.Read(filepath.Base(path), maxRecord)
-		return err
-	})
+	defer own.Close()
+	raw, err := own.Read(file, maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Record{}, false, nil
 	}
@@ -99,42 +90,33 @@ func (s Store) Record(cwd string) (Record, bool, error) {
 	case err != nil:
 	case r.Version != recordVersion:
 		err = fmt.Errorf("it has version %d; this arbiter reads version %d", r.Version, recordVersion)
-	case !r.of(s, abs):
+	case !r.of(s, own.CWD):
 		err = errors.New("it is another workspace's")
 	case r.Listing.Hash != hashOf(r.Listing.Items):
 		err = errors.New("it was changed by hand")
 	default:
 		return r, true, nil
 	}
-	return Record{}, false, fmt.Errorf("the record of trust %s is not used: %w", path, err)
-}
-
-// open calls f with the directory of the records.
-func (s Store) open(f func(*statedir.Dir) error) error {
-	d, err := statedir.Open(s.dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return f(d)
+	return Record{}, false, fmt.Errorf("the record of trust %s is not used: %w", own.Path(file), err)
 }
 
 // Trust records a listing, in place of an older one. by says how the trust was given.
 func (s Store) Trust(cwd string, l Listing, by string, at time.Time) error {
-	path, abs, err := s.path(cwd)
+	own, file, err := s.open(cwd)
 	if err != nil {
 		return err
 	}
+	defer own.Close()
 	r := Record{Version: recordVersion, Host: s.host, By: by, At: at.UTC(), Listing: l}
 	if s.host != "" {
-		r.For = abs
+		r.For = own.CWD
 	}
-	if !r.of(s, abs) || l.Hash != hashOf(l.Items) {
+	if !r.of(s, own.CWD) || l.Hash != hashOf(l.Items) {
 		return errors.New("record trust: the listing is not that of the workspace")
 	}
 	raw, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
-		err = s.open(func(d *statedir.Dir) error { return d.Replace(filepath.Base(path), append(raw, '\n')) })
+		err = own.Replace(file, append(raw, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("record trust: %w", err)
@@ -144,38 +126,25 @@ func (s Store) Trust(cwd string, l Listing, by string, at time.Time) error {
 
 // Revoke removes the trust in a workspace, on other hosts, too, and reports whether anything was trusted here.
 // It also removes a record that cannot be read. When it returns, the removal is on disk.
-func (s Store) Revoke(cwd string) (bool, error) {
-	path, abs, err := s.path(cwd)
+func (s Store) Revoke(cwd string) (existed bool, err error) {
+	own, file, err := s.open(cwd)
 	if err != nil {
 		return false, err
 	}
-	existed := false
-	err = s.open(func(d *statedir.Dir) error {
-		if err := s.revokeElsewhere(d, abs); err != nil {
-			return err
+	defer own.Close()
+	entries, err := fs.ReadDir(own.FS(), ".")
+	for _, e := range entries {
+		var r Record
+		raw, unread := own.Read(e.Name(), maxRecord)
+		if e.Name() == file || unread == nil && json.Unmarshal(raw, &r) == nil && r.Host != "" && r.For == own.CWD {
+			existed = existed || e.Name() == file
+			if failed := own.RemoveSynced(e.Name()); !errors.Is(failed, fs.ErrNotExist) {
+				err = errors.Join(err, failed)
+			}
 		}
-		err := d.RemoveSynced(filepath.Base(path))
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		existed = err == nil
-		return err
-	})
+	}
 	if err != nil {
 		return false, fmt.Errorf("revoke trust: %w", err)
 	}
 	return existed, nil
-}
-
-// revokeElsewhere removes the trust in a workspace on other hosts.
-func (s Store) revokeElsewhere(d *statedir.Dir, abs string) error {
-	entries, err := fs.ReadDir(d.FS(), ".")
-	for _, e := range entries {
-		raw, unread := d.Read(e.Name(), maxRecord)
-		var r Record
-		if unread == nil && json.Unmarshal(raw, &r) == nil && r.Host != "" && r.For == abs {
-			err = errors.Join(err, d.RemoveSynced(e.Name()))
-		}
-	}
-	return err
 }

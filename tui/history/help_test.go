@@ -26,10 +26,10 @@ const hostileJSON = `{"a":"\u001b[31m` + "\u202e" + `"}`
 // filled sets every field of an event; text makes the strings, given the name of the field.
 func filled(b contract.Body, text func(name string) string) contract.Body {
 	v := reflect.New(reflect.TypeOf(b)).Elem()
-	testkit.Fill(v, "", func(v reflect.Value, name string) bool {
+	testkit.Fill(v, func(v reflect.Value, field reflect.StructField) bool {
 		switch {
 		case v.Kind() == reflect.String:
-			v.SetString(text(name))
+			v.SetString(text(field.Name))
 		case v.Kind() == reflect.Bool:
 			v.SetBool(true)
 		case v.CanInt():

@@ -747,7 +747,7 @@ func (f *filler) raw() json.RawMessage {
 		"\x7f").Replace(string(raw)))
 }
 
-func (f *filler) fill(v reflect.Value, _ string) bool {
+func (f *filler) fill(v reflect.Value, _ reflect.StructField) bool {
 	f.n++
 	switch v.Kind() {
 	case reflect.String:
@@ -812,7 +812,7 @@ func TestEventHostileText(t *testing.T) {
 	f := &filler{}
 	make := func(name string) contract.Body {
 		v := reflect.New(reflect.TypeOf(contract.Events()[slices.Index(contract.EventNames(), name)])).Elem()
-		testkit.Fill(v, "", f.fill)
+		testkit.Fill(v, f.fill)
 		f.enum(v)
 		return kept(t, v.Interface().(contract.Body))
 	}

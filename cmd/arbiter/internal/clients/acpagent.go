@@ -273,6 +273,7 @@ func (s *server) open(id, dir string) *session {
 	s.mu.Unlock()
 	if before != nil {
 		before.leave()
+		open.note(func(now *standing) { now.own = before.now().own })
 	}
 	return open
 }
@@ -1315,6 +1316,7 @@ func (f *acpFollower) ask(l *link, i supervisor.InboxItem) (ends bool) {
 	case i.Kind == supervisor.InboxPermission:
 		if t, shown := f.mapper.asked[i.ID]; shown {
 			session, _ := f.mapper.home(i.Agent)
+			t = f.mapper.inFull(t, i)
 			f.asking(l, i.ID, func(ctx context.Context) error {
 				if i.Request.Tool == bridge.ElicitTool && f.mapper.can.elicits {
 					return f.elicit(ctx, i)

@@ -13,9 +13,11 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
+	"github.com/arbiter-cli/arbiter/tui/history"
 )
 
 // This part of the package serves the Agent Client Protocol (version 1) on a pair of pipes: an editor opens
@@ -705,6 +707,21 @@ func (m *mapper) permissionRequest(id string, b contract.PermissionRequest) []fr
 	m.asked[b.Request] = t
 	t.Update = toolStarted
 	return append(frames, frame{session, t})
+}
+
+// inFull is the call of a permission request with all that a human decides on: a title is cut, and an editor need not
+// show the input. A difference shows a change of a file, but no character that is not seen.
+func (m *mapper) inFull(t toolCall, i supervisor.InboxItem) toolCall {
+	text := eventtext.Unseen
+	if len(t.Content) == 0 || t.Content[0]["type"] != "diff" {
+		t.Content = nil // the text has the reason and the place
+		text, _ = eventtext.Text(history.Entry{Event: contract.Event{ID: i.Agent, Body: *i.Request}}, m.name)
+		text = words.Fenced(sanitize.Text(text))
+	} else if !eventtext.Concealed(i.Request.Input) {
+		return t
+	}
+	t.Content = append(slices.Clip(t.Content), textContent(text))
+	return t
 }
 
 // permission shows how a request was decided. A decision without a human is shown with its call.

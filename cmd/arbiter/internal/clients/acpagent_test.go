@@ -187,6 +187,13 @@ func TestNamesWithHosts(t *testing.T) {
 	testkit.Same(t, "it is called", "Orchestrator II @box", m.name("orch-2"))
 }
 
+// TestASessionThatIsLoadedAgain: its end still ends the process that the editor began for it.
+func TestASessionThatIsLoadedAgain(t *testing.T) {
+	s := &server{ctx: t.Context(), sessions: map[string]*session{}}
+	s.open("run", "/w").own = true
+	testkit.Check(t, s.open("run", "/w").own, "it is not ours any more")
+}
+
 // TestPromptText: advertised content is accepted; anything else is refused with advice.
 func TestPromptText(t *testing.T) {
 	code, none := "x := 1", ""

@@ -107,18 +107,10 @@ func (f *follower) past(ctx context.Context, upTo uint64, take func(line []byte,
 	if upTo == 0 || from.Set && from.Process >= upTo {
 		return nil
 	}
-	log, err := f.runs.Log(f.run)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
 	at, found := logPlace{Set: true}, false // the current place; whether the process of from was found
-	_, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
+	return eachEvent(ctx, f.runs, f.run, func(e journal.LogEntry) error {
 		if e.N > upTo {
 			return journal.ErrEnough
-		}
-		if e.Line == nil {
-			return nil
 		}
 		if contract.EventNameOf(e.Line) == (contract.Session{}).EventName() {
 			at.Process = e.N - 1
@@ -132,6 +124,21 @@ func (f *follower) past(ctx context.Context, upTo uint64, take func(line []byte,
 		}
 		return nil
 	})
+}
+
+// eachEvent calls take with the events in a run's event log.
+func eachEvent(ctx context.Context, runs Runs, run string, take func(journal.LogEntry) error) error {
+	log, err := runs.Log(run)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	_, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
+		if e.Line == nil {
+			return nil
+		}
+		return take(e)
+	})
 	return err
 }
 
@@ -140,12 +147,7 @@ func costOf(ctx context.Context, runs Runs, info journal.Info) (float64, error) 
 	if info.CostUSD > 0 {
 		return info.CostUSD, nil
 	}
-	log, err := runs.Log(info.Run)
-	if err != nil {
-		return 0, err
-	}
-	defer log.Close()
 	var spent report.Spending
-	_, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error { return spent.Take(e.At, e.Line) })
+	err := eachEvent(ctx, runs, info.Run, func(e journal.LogEntry) error { return spent.Take(e.At, e.Line) })
 	return spent.Sum(), err
 }

@@ -523,7 +523,7 @@ func (s *MCPServer) report(ctx context.Context, in reportIn) (ReportText, error)
 	if err := s.o.Runs.Report(ctx, info.Run, out.Format, &b); err != nil {
 		return out, err
 	}
-	if out.Text = clip(b.String(), maxReport); len(out.Text) < b.Len() {
+	if out.Text = clip(b.String(), maxReport); b.Len() > maxReport {
 		out.Cut = s.o.Typed("report", info.Run, "--format", out.Format)
 	}
 	return out, nil

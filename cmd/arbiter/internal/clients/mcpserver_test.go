@@ -25,6 +25,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
 // TestALongRequestIsNotAllowedInAForm: a request that is not shown completely can only be denied.
@@ -184,7 +185,7 @@ func (w *world) Resume(context.Context, string, string, []string) error {
 }
 
 func (w *world) Report(_ context.Context, _, format string, out io.Writer) error {
-	_, err := io.WriteString(out, strings.Repeat(format+" ", 10_000))
+	_, err := io.WriteString(out, strings.Repeat(format+" ", maxReport/len(format+" ")+1))
 	return err
 }
 
@@ -465,6 +466,25 @@ func TestServersQuestionReachesAnEditor(t *testing.T) {
 	}
 }
 
+// TestAnEditorShowsAllOfARequest: titles are cut, and editors need not show the input of a call.
+func TestAnEditorShowsAllOfARequest(t *testing.T) {
+	for input, want := range map[string]string{
+		`{"command":"echo ` + strings.Repeat("x", maxTitle) + ` && rm -rf src"}`: "&& rm -rf src",
+		`{"command":"make \u200ball"}`:                                           eventtext.Unseen,
+		`{"channel":"general","text":"Hi"}`:                                      "channel: general",
+		`{"file_path":"/w/a","old_string":"a","new_string":"b\u200b"}`:           eventtext.Unseen,
+	} {
+		w := newWorld(t)
+		request := contract.PermissionRequest{Request: "perm-1", Tool: "Edit", Input: json.RawMessage(input)}
+		w.happens(request)
+		w.waits(supervisor.InboxItem{ID: "perm-1", Kind: "permission", Agent: "orch-1", Request: &request})
+		line := w.edits("{}").answers(methodPermission, `{"outcome":{"outcome":"cancelled"}}`)
+		_, content, _ := strings.Cut(line, `"content":[`)
+		content, _, _ = strings.Cut(content, `"rawInput"`)
+		testkit.Includes(t, input, strings.ReplaceAll(content, `\u0026`, "&"), want)
+	}
+}
+
 // TestRefusedAnswerIsAskedForAgain: an editor learns why the run refused an answer, and has to answer again at once.
 func TestRefusedAnswerIsAskedForAgain(t *testing.T) {
 	const result = `{"action":"accept","content":{"region":"eu-west"}}`
@@ -611,7 +631,8 @@ func TestWhoAnswers(t *testing.T) {
 			{"request": "perm-1", "behavior": "allow", "text": "go"},
 			{"choice": "trust"}, {"choice": "skip"}, {"choice": "none"}, {"request": "perm-2", "behavior": "deny"},
 			{"request": "perm-1"}, {"request": "perm-1", "behavior": "maybe"}, {"behavior": "allow"}, {},
-			{"request": "perm-1", "behavior": "allow", "choice": "skip"}, {"text": "Hear me."},
+			{"request": "perm-1", "behavior": "allow", "choice": "skip"}, {"choice": "skip", "text": "because"},
+			{"text": "Hear me."},
 		} {
 			args["run"] = theRun
 			_, failed := callMCP[Answered](u, "answer", args)

@@ -580,6 +580,8 @@ func (in answerIn) check() error {
 	switch {
 	case in.Request != "" && in.Choice != "":
 		return errors.New("give request with behavior, or choice, not both")
+	case in.Choice != "" && strings.TrimSpace(in.Text) != "":
+		return errors.New("give choice or text, not both: a choice says nothing else")
 	case in.Request != "" && in.Behavior != bridge.Allow && in.Behavior != bridge.Deny:
 		return fmt.Errorf("behavior %.20q: use allow or deny", in.Behavior)
 	case in.Request == "" && in.Behavior != "":

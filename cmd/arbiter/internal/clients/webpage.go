@@ -2,6 +2,7 @@ package clients
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -609,6 +610,7 @@ type webFollower struct {
 	ready []json.RawMessage // events to be sent
 	bytes int               // of them
 	read  time.Time         // LastActive of the run when its log was read without a process
+	began time.Time         // see count; zero: the run's own time is not known
 }
 
 func (f *webFollower) follow(ctx context.Context) {
@@ -637,11 +639,31 @@ func (f *webFollower) send(p runPart) {
 	}
 }
 
-func about(info journal.Info, state, text string) runPart {
+func (f *webFollower) about(info journal.Info, state, text string) runPart {
 	return runPart{
 		Run: info.Run, Title: cleanText(info.Title, mostResult), CWD: cleanText(info.CWD, mostResult),
-		Began: info.Began.UTC(), State: state, Text: text, Rehearsal: info.Rehearsal,
+		Began: cmp.Or(f.began, info.Began).UTC(), State: state, Text: text, Rehearsal: info.Rehearsal,
 	}
+}
+
+// count has the page count the run's own time, as its result does: at began the run would have begun if each process
+// had begun when the one before ended. The last process that counts has its events after the first upTo lines.
+func (f *webFollower) count(ctx context.Context, upTo uint64) {
+	var began, last time.Time
+	_ = eachEvent(ctx, f.runs, f.run, func(e journal.LogEntry) error { // as far as it can be read
+		begins := contract.EventNameOf(e.Line) == (contract.Session{}).EventName()
+		switch {
+		case last.IsZero():
+			began = e.At
+		case begins:
+			began = began.Add(e.At.Sub(last))
+		}
+		if last = e.At; begins && e.N > upTo {
+			return journal.ErrEnough
+		}
+		return nil
+	})
+	f.began = began
 }
 
 // over shows a run that no process plays: its events, and how it ended.
@@ -650,17 +672,19 @@ func (f *webFollower) over(ctx context.Context, info journal.Info) {
 		return
 	}
 	if err := f.sendPast(ctx, math.MaxUint64); err != nil {
-		f.send(about(info, stateSilent, err.Error()))
+		f.send(f.about(info, stateSilent, err.Error()))
 		return
 	}
 	f.read = info.LastActive
-	p := about(info, stateEnded, info.Status)
+	f.count(ctx, math.MaxUint64)
+	p := f.about(info, stateEnded, info.Status)
 	switch {
 	case info.Killed():
-		p = about(info, stateInterrupted, "The process that played this run was killed or crashed. Its agents have "+
+		p = f.about(info, stateInterrupted, "The process that played this run was killed or crashed. Its agents have "+
 			"ended with it. Nothing that it recorded is lost.")
 	case info.Status == contract.StatusInterrupted:
-		p = about(info, stateInterrupted, "This run was stopped, and its agents with it. Nothing that it recorded is lost.")
+		p = f.about(info, stateInterrupted, "This run was stopped, and its agents with it. Nothing that it recorded "+
+			"is lost.")
 	}
 	p.Resumable = !info.Damaged && !info.Empty
 	p.CostUSD, _ = costOf(ctx, f.runs, info) // as far as its events can be read
@@ -674,12 +698,13 @@ const webBetween = 150 * time.Millisecond
 func (f *webFollower) live(ctx context.Context, info journal.Info) {
 	f.shown = nil
 	l, err := f.connect(ctx, true, func(st runstore.LiveStatus) error {
-		f.send(about(info, stateLive, ""))
+		f.count(ctx, st.LogLines)
+		f.send(f.about(info, stateLive, ""))
 		f.status(st)
 		return f.catchUp(ctx, st)
 	})
 	if err != nil {
-		f.send(about(info, stateSilent, err.Error()))
+		f.send(f.about(info, stateSilent, err.Error()))
 		return
 	}
 	defer l.end()
@@ -691,7 +716,11 @@ func (f *webFollower) live(ctx context.Context, info journal.Info) {
 		changed := false
 		select {
 		case part := <-l.parts:
-			changed = f.pass(part)
+			fresh := f.at.Seq == 0
+			if changed = f.pass(part); fresh && f.at.Seq > 0 { // the log has the beginning of the process now
+				f.count(ctx, f.at.Process)
+				f.send(f.about(info, stateLive, ""))
+			}
 		case <-beats.C:
 			f.out.beat()
 			changed = true // perhaps, without an event
@@ -770,15 +799,12 @@ func (f *webFollower) sendPast(ctx context.Context, upTo uint64) error {
 		if raw := f.line(line); raw != nil {
 			lines = append(lines, pastLine{raw, at})
 		}
-		if len(lines) >= 2*mostPast {
-			lines, left = slices.Delete(lines, 0, mostPast), true
+		if len(lines) > mostPast {
+			lines, left = lines[1:], true
 		}
 	})
 	if err != nil {
 		return fmt.Errorf("read the event log: %w", err)
-	}
-	if extra := len(lines) - mostPast; extra > 0 {
-		lines, left = lines[extra:], true
 	}
 	if left {
 		f.out.send(partSkipped, "", skippedPart{})
@@ -902,7 +928,7 @@ func pageStatus(st runstore.LiveStatus) (json.RawMessage, error) {
 	page := struct {
 		runstore.LiveStatus
 		Asks  map[string]string `json:"asks"`  // by item: who wants what
-		Where map[string]string `json:"where"` // by item: where a permission request's call runs
+		Where map[string]string `json:"where"` // by item: where the call of a request runs, and that it hides something
 		Fuses map[string]string `json:"fuses"` // by agent
 	}{st, map[string]string{}, map[string]string{}, map[string]string{}}
 	names := webFollower{}
@@ -917,6 +943,9 @@ func pageStatus(st runstore.LiveStatus) (json.RawMessage, error) {
 		page.Asks[i.ID] = eventtext.Asks(i, eventtext.Called(names.nameOf, i.Agent))
 		if i.Request != nil {
 			page.Where[i.ID] = eventtext.PlaceOf(i.Request.Place)
+			if eventtext.Concealed(i.Request.Input) {
+				page.Where[i.ID] = strings.TrimSpace(eventtext.Unseen + " " + page.Where[i.ID])
+			}
 		}
 	}
 	raw, err := json.Marshal(page)

@@ -332,17 +332,27 @@ func TestPageWords(t *testing.T) {
 	h.status.Agents = append(h.status.Agents, runstore.AgentStatus{ID: "orch-1", Name: "Orchestrator I", Host: "gpu",
 		Status: "busy", Does: "in your hands", Fuse: 2, FuseSpent: 1.7, ContextUnknown: true, CostUnknown: true})
 	h.status.Does = "Held: the limit of costs is spent"
-	s, _ := serve(t, h)
+	s, url := serve(t, h)
 	w := openPage(t, s)
 	w.until(`document.querySelector("#phase").textContent === "` + h.status.Does + `"`)
 	w.shows("[data-agent=orch-1] .state", "in your hands")
 	w.shows("[data-agent=orch-1] .gauge", "unknown$0.00 and what is unknown")
 	place := &contract.CallPlace{CWD: "/w/one", Host: "gpu", Own: true}
 	item := permissionItem(t, "perm-1", "make test")
-	item.Request = &contract.PermissionRequest{Request: "perm-1", Tool: "Bash", Place: place}
+	item.Request = &contract.PermissionRequest{Request: "perm-1", Tool: "Bash", Place: place,
+		Input: []byte(`{"command":"make \u200btest"}`)}
 	h.wait(item)
 	h.wait(supervisor.InboxItem{ID: "orch-1", Kind: "recovery", Agent: "orch-1", Text: "it failed"})
 	w.shows("[data-item=orch-1] h3", "Orchestrator I @gpu is parked")
+	for i, text := range []string{"Out of reach.", "Cannot be used."} { // at first it does not wait for the human
+		h.mu.Lock()
+		h.status.Inbox = append(slices.Clone(h.status.Inbox[:2]), supervisor.InboxItem{ID: "host-gpu", Kind: "recovery",
+			Agent: contract.Supervisor, Text: text, Choices: []string{"retry gpu"}, Optional: i == 0})
+		h.mu.Unlock()
+		h.emit("supervisor", contract.Notice{Text: "the host"})
+		w.shows("[data-item=host-gpu]", text)
+		w.until(fmt.Sprintf(`document.title.startsWith("(%d) ")`, 2+i))
+	}
 	h.emit("supervisor", contract.Plan{Steps: []contract.Step{{Text: "weave", Status: contract.StepPending}}})
 	forecast := contract.Forecast{Step: 1, USD: 0.4, Minutes: 6, From: 3}
 	h.emit("supervisor", forecast)
@@ -362,9 +372,13 @@ func TestPageWords(t *testing.T) {
 		}
 		w.shows("#feed", words)
 	}
-	w.shows("#inbox .where", eventtext.PlaceOf(place))
+	w.shows("#inbox .where", eventtext.Unseen+" "+eventtext.PlaceOf(place))
 	w.shows(".fuse", eventtext.FuseSpent(1.7, 2, false))
 	w.shows("#plan", eventtext.Price(forecast))
+	h.emit("orch-1", contract.Turn{Unknown: true})
+	h.end(contract.StatusFailed)
+	late := openTab(w.ctx, t, url) // what it shows, events tell
+	late.shows("[data-agent=orch-1] .gauge", "$0.00 and what is unknown")
 }
 
 // shows waits until an element shows a text.

@@ -44,6 +44,7 @@ type house struct {
 	commands []string
 	resumed  int
 	refuse   string // why commands are refused
+	late     time.Duration
 	server   *control.Server
 	listener *host.Listener
 }
@@ -110,7 +111,7 @@ func (h *house) emit(id string, body contract.Body) (at time.Time) {
 	if _, first := body.(contract.Session); first {
 		seq = 1
 	}
-	at = time.Now()
+	at = time.Now().Add(h.late)
 	line, err := contract.EncodeLine(nil, seq, at, contract.Event{ID: id, Body: body})
 	testkit.OK(h.t, err)
 	line = line[:len(line)-1]
@@ -434,6 +435,34 @@ func TestStreamContinues(t *testing.T) {
 	z := view(t, s, url, "")
 	testkit.Same(t, "a page that comes after the end gets", "one two three four", strings.Join(z.texts("four"), " "))
 	z.until(partRun, stateEnded)
+}
+
+// TestOwnTime: the time between two processes of a run does not count, as in its result.
+func TestOwnTime(t *testing.T) {
+	quick(t)
+	h := newHouse(t)
+	s, url := serve(t, h)
+	v := view(t, s, url, "")
+	v.until(partRun, stateLive)
+	last := h.emit("arbiter", noticeWeb("one"))
+	h.end("")
+	h.mu.Lock()
+	h.late = time.Hour
+	h.mu.Unlock()
+	h.begin()
+	h.emit("arbiter", noticeWeb("two"))
+	counts := func(v *viewer, state string) {
+		t.Helper()
+		for late := false; !late; {
+			var part runPart
+			testkit.OK(t, json.Unmarshal([]byte(v.until(partRun, state)), &part))
+			late = part.Began.Sub(last.Add(time.Hour)).Abs() < time.Minute
+		}
+	}
+	counts(v, stateLive)
+	counts(view(t, s, url, ""), stateLive)
+	h.end(contract.StatusComplete)
+	counts(v, stateEnded)
 }
 
 // TestStatusFollows: items that wait appear with the run's status, and disappear when they were answered.

@@ -1,11 +1,11 @@
 // What waits for a human: questions, permission requests, and choices. The list comes from the run; this module makes
-// a card of each item, and keeps a card as long as its item is there, so that nothing typed is lost.
+// a card of each item, and keeps a card as long as its item says the same, so that nothing typed is lost.
 import { h, byId, put, say } from "./dom.js";
 import { command } from "./connection.js";
 import { rich, span, plural } from "./text.js";
 import { details } from "./tool.js";
 
-const cards = new Map(); // by id: {item, el, age}
+const cards = new Map(); // by id: {item, el, age, title}
 let first = true;
 
 // settling is how long answers are not taken after the list has moved: a click may be meant for what stood there.
@@ -26,10 +26,14 @@ export const awaited = () => [...cards.values()].filter((c) => !c.item.optional)
 
 // show has the list be what waits now.
 export function show(items, alive, { asks = {}, where = {} } = {}) {
-  const ids = new Set(items.map((i) => i.id));
+  const says = (i) => i && JSON.stringify([i.kind, i.text, i.choices]); // another failure may have the id of the last one
   let changed = false, hadFocus = false;
   for (const [id, card] of cards) {
-    if (ids.has(id)) continue;
+    const now = items.find((i) => i.id === id);
+    if (says(now) === says(card.item)) {
+      card.item = now; // an item that others could settle may now wait for a human
+      continue;
+    }
     hadFocus ||= card.el.contains(document.activeElement) ||
       card.el.dataset.focused === "true" && document.activeElement === document.body;
     card.el.remove();

@@ -69,7 +69,7 @@ const parts = {
     run.cost = Math.max(run.cost, about.cost_usd ?? 0);
     if (about.state !== "live") {
       run.status = null;
-      inbox.show([], false);
+      if (about.state !== "silent") inbox.show([], false); // it may answer again, and what is typed stays
       if (before === "live" || before === undefined) talk.dropLive();
     }
     if (before && before !== about.state) {

@@ -50,6 +50,7 @@ export function event(e) {
     case "turn": {
       const a = known(e.id);
       a.cost_usd += e.cost_usd ?? 0;
+      a.cost_unknown ||= e.cost_unknown;
       a.doing = "";
       a.subs.clear();
       break;
