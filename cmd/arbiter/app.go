@@ -93,7 +93,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		exit = command.Unclassified(err)
 	}
 	if exit.Text != "" {
-		text := strings.ReplaceAll(exit.Text, "\n", "; ") // joined errors have several lines
+		text := line.Advised(strings.ReplaceAll(exit.Text, "\n", "; ")) // joined errors have several lines
 		fmt.Fprintln(stderr, "arbiter: "+sanitize.Line(sanitize.Redact(text), 2000))
 		if exit.Code == contract.ExitUsage {
 			fmt.Fprintln(stderr, "Try: "+line.Command.HelpName+" --help")

@@ -319,6 +319,26 @@ func (l *Line) Ordered() []string {
 	return append(list, l.rest...)
 }
 
+// Advised adds the flags of the line that say where things are to the commands that a message names: so these find the
+// same things.
+func (l *Line) Advised(message string) string {
+	return advised().ReplaceAllStringFunc(message, func(named string) string {
+		c, name := l.levels[0].command, strings.TrimPrefix(named, "arbiter ")
+		if name != "--resume" {
+			c = c.Command(name)
+		}
+		for _, flag := range []string{"cwd", "state-dir"} {
+			value := l.Given[flag]
+			if c != nil && value != "" && flagNamed(c, flag) != nil && !strings.Contains(message, "--"+flag) {
+				named += " --" + flag + " " + words.Quote(value)
+			}
+		}
+		return named
+	})
+}
+
+var advised = Pattern(`\barbiter (--resume|[a-z]+)`)
+
 // Offer has the possible completions of a word.
 type Offer struct {
 	Words       []Entry // Term is the complete word

@@ -247,8 +247,8 @@ func (e Env) ReplayDecisions(c *cli.Context) error {
 	}
 	for _, n := range only {
 		if !slices.ContainsFunc(list, func(r runstore.Decision) bool { return r.Number == n }) {
-			return command.Usagef("--only: run %s has no decision %d (arbiter decide --explain %s%s lists them)",
-				command.ShortID(info.Run), n, command.ShortID(info.Run), settings.StateForCommand(store.Root))
+			return command.Usagef("--only: run %s has no decision %d (arbiter decide --explain %[1]s lists them)",
+				command.ShortID(info.Run), n)
 		}
 	}
 	ctx, stop := command.Interruptible(c.Context, false)
@@ -284,8 +284,7 @@ func (e Env) ReplayDecisions(c *cli.Context) error {
 	}
 	// A comparison of nothing must not look like a success.
 	return command.Usagef("replay --decisions: run %s has no decision to compare (%d were skipped: arbiter decide "+
-		"--explain %s%s lists them)", command.ShortID(info.Run), t.Skipped, command.ShortID(info.Run),
-		settings.StateForCommand(store.Root))
+		"--explain %[1]s lists them)", command.ShortID(info.Run), t.Skipped)
 }
 
 // judge compares a recorded decision with the new one, and counts the result.
