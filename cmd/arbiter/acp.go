@@ -67,7 +67,8 @@ func (e env) acp(c *cli.Context) error {
 	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
 	err = clients.ServeACP(ctx, e.Stdin, e.Stdout, clients.ACPConfig{
-		Runs: port, Args: args, Words: eventtext.Line, Version: command.Version(), Login: []string{"--" + loginFlag},
+		Runs: port, State: settings.StateForCommand(port.stateDir), Args: args, Words: eventtext.Line,
+		Version: command.Version(), Login: []string{"--" + loginFlag},
 		AcceptRisk: slices.Contains(args, "--i-accept-the-risk"),
 		Mode: func(dir string) (string, error) {
 			c, err := port.choices(dir, "", args)

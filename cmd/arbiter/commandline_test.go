@@ -53,6 +53,25 @@ func TestFlagsGoFirst(t *testing.T) {
 	}
 }
 
+// TestAdvisedCommands: the commands that an error names look where the command looked that failed.
+func TestAdvisedCommands(t *testing.T) {
+	app := env{}.app()
+	for _, c := range []struct{ line, says, want string }{
+		{"grants --cwd w --state-dir s", "(arbiter grants rm --all removes them)",
+			"(arbiter grants --state-dir s --cwd w rm --all removes them)"},
+		{"sessions rm x --state-dir=s", "no run; arbiter sessions lists them",
+			"no run; arbiter sessions --state-dir s lists them"},
+		{"status --state-dir s", "arbiter --resume --session x continues it",
+			"arbiter --resume --state-dir s --session x continues it"},
+		{"status --state-dir s", "the arbiter that runs it", "the arbiter that runs it"},
+		{"status --state-dir s", "arbiter sessions --state-dir s", "arbiter sessions --state-dir s"},
+		{"status", "arbiter sessions lists them", "arbiter sessions lists them"},
+	} {
+		got := command.ReadLine(app, strings.Fields(c.line)).Advice(c.says)
+		testkit.Same(t, c.line, c.want, got)
+	}
+}
+
 // TestFlagsBeforeACommand: a command gets its flags even if they stand before it.
 func TestFlagsBeforeACommand(t *testing.T) {
 	testkit.WithoutRace(t)
@@ -323,7 +342,7 @@ func TestMemoryCommands(t *testing.T) {
 	t.Setenv("TMPDIR", temp)
 	none := "Workspace " + w.Path + "\nNo run has reported a lesson here.\n"
 	w.prints(none, contract.ExitComplete, "memory")
-	store, err := memory.Open(w.state, w.Path, nil)
+	store, err := memory.Open(w.state, w.Path, sanitize.Redact)
 	w.Must(err)
 	defer store.Close()
 	date := time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)

@@ -64,7 +64,9 @@ func newJournal(t *testing.T, inputs ...input.Body) aRun {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
-	testkit.OK(t, run.Finish(ctx, contract.StatusComplete), run.Close())
+	testkit.OK(t, run.Sync(ctx), run.Update(ctx, func(m *journal.Meta) {
+		m.Finished, m.Status = true, contract.StatusComplete
+	}), run.Close())
 	return aRun{t, id}
 }
 

@@ -152,7 +152,8 @@ func (e env) bestOf(ctx context.Context, port runPort, begin []settings.Choices)
 	defer stop()
 	runs, err := e.playAll(ctx, begin)
 	if err != nil && len(runs) > 0 {
-		fmt.Fprintln(e.Stderr, "arbiter: the runs continue: arbiter compare "+strings.Join(runs, " ")+" compares them")
+		fmt.Fprintln(e.Stderr, "arbiter: the runs continue: arbiter compare"+settings.StateForCommand(port.stateDir)+" "+
+			strings.Join(runs, " ")+" compares them")
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -179,7 +180,8 @@ func (e env) playAll(ctx context.Context, begin []settings.Choices) (runs []stri
 		fmt.Fprint(e.Stderr, p.Notices)
 		running, runs = append(running, p), append(runs, p.Run)
 	}
-	fmt.Fprintf(e.Stderr, "arbiter: waiting for %s to end; arbiter attach shows one of them\n", strings.Join(runs, ", "))
+	fmt.Fprintf(e.Stderr, "arbiter: waiting for %s to end; arbiter attach%s shows one of them\n", strings.Join(runs, ", "),
+		settings.StateForCommand(begin[0].StateDir))
 	for _, p := range running {
 		select {
 		case <-p.Exited:

@@ -12,9 +12,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
+	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -304,6 +306,25 @@ func TestVerifyIsConfined(t *testing.T) {
 	forge("")
 	verify(contract.ExitComplete, "PATH="+os.Getenv("PATH"), "--unconfined")
 	testkit.Must(os.Stat(marker))(t)
+	// What was started ends with verify, and the checkout goes.
+	note.Receipts[0].Command = "echo $$ > " + home + "/pid; exec sleep 600"
+	forge("")
+	temp := t.TempDir()
+	cmd := exec.Command(arbiterProgram(t), "verify", "--unconfined")
+	cmd.Dir, cmd.Env = repo.Path, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + temp}
+	testkit.OK(t, cmd.Start())
+	pid := 0
+	testkit.Await(t, "the command", func() bool {
+		text, _ := os.ReadFile(filepath.Join(home, "pid"))
+		n, err := fmt.Sscanln(string(text), &pid)
+		return n == 1 && err == nil
+	})
+	testkit.OK(t, cmd.Process.Signal(os.Interrupt))
+	_ = cmd.Wait() // its exit code is checked instead
+	left, _ := filepath.Glob(filepath.Join(temp, git.ViewPrefix+"*"))
+	code := cmd.ProcessState.ExitCode()
+	testkit.Check(t, code == int(contract.ExitInterrupted) && syscall.Kill(pid, 0) != nil && len(left) == 0,
+		"an interrupted verify: exit code %d, process %d, left %q", code, pid, left)
 }
 
 // github speaks the few endpoints that gh needs. gh reaches it as its proxy.

@@ -95,7 +95,10 @@ func TestPsAndStatus(t *testing.T) {
 	s.runs(contract.ExitComplete, run[:8], "ps")
 	text := s.runs(contract.ExitComplete, "touch weft", "status").out
 	testkit.Includes(t, "", text, run, "Weave <it>", "orch-2", "Answer with: arbiter allow "+run[:8]+" perm-")
-	s.cancels()
+	told, code := followed(s.stateDir(), run, s.cancels)
+	whole, _ := s.output(0, "logs", run)
+	testkit.Check(t, code == 0 && told == whole, "of a run that ends meanwhile, logs -f tells, with code %d\n%s\nnot\n%s",
+		code, told, whole)
 	s.runs(contract.ExitComplete, "No run is live.", "ps")
 	got := s.beside("ps", "--json")
 	testkit.Check(t, got.out == "[]\n", "ps --json prints %s", got.out)
@@ -105,6 +108,23 @@ func TestPsAndStatus(t *testing.T) {
 	s.runs(contract.ExitUsage, "there is no run", "status", "zz")
 	s.runs(contract.ExitUsage, "takes no argument", "ps", "x")
 	s.runs(contract.ExitUsage, "at most one RUN", "status", "a", "b")
+}
+
+// followed is what logs -f prints, of a run that something happens to when the first line is printed.
+func followed(state, id string, happens func()) (string, int) {
+	out := &tripping{happens: sync.OnceFunc(happens)}
+	code := run([]string{"arbiter", "logs", "-f", "--state-dir", state, id}, strings.NewReader(""), out, io.Discard)
+	return out.String(), code
+}
+
+type tripping struct {
+	strings.Builder
+	happens func()
+}
+
+func (w *tripping) Write(b []byte) (int, error) {
+	w.happens()
+	return w.Builder.Write(b)
 }
 
 // TestOfASilentRun: a run that does not answer is listed, and marked as not answering.

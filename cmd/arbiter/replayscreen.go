@@ -29,11 +29,15 @@ func replayScreenFlags() []cli.Flag {
 
 // replayScreen plays a run again on the full screen.
 func (e env) replayScreen(c *cli.Context) error {
-	store, info, log, err := runstore.OpenLogOf(c)
+	store, info, err := runstore.OpenOne(c)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
+	log, err := store.OpenEventLog(info.Run)
+	if err != nil {
+		return err
+	}
 	defer log.Close()
 	if problem := noScreen(); problem != "" {
 		return command.Usagef("cannot show the screen: %s; leave out --screen to print the events", problem)

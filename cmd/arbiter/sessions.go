@@ -69,7 +69,7 @@ Exit code 1: the event log or the audit was changed, or is of another run.`),
 					Usage: "check an audit `FILE` that --audit --json printed: its chain of hashes and, if the run is in the " +
 						"state directory, each line"},
 			},
-			Action: subcommands.Env{Env: e.Env}.Logs,
+			Action: runstore.InRuns(subcommands.Env{Env: e.Env}.Logs),
 		},
 		e.replayCommand(),
 	}

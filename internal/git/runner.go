@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -252,14 +251,9 @@ func (r Runner) Check(ctx context.Context) error {
 
 // parseVersion reads "git version 2.39.5 (Apple Git-154)".
 func parseVersion(text string) (Version, error) {
-	parts := strings.SplitN(strings.TrimPrefix(text, "git version "), ".", 3)
-	if len(parts) >= 2 {
-		major, err := strconv.Atoi(parts[0])
-		digits := len(parts[1]) - len(strings.TrimLeft(parts[1], "0123456789"))
-		minor, err2 := strconv.Atoi(parts[1][:digits])
-		if err == nil && err2 == nil {
-			return Version{major, minor}, nil
-		}
+	var v Version
+	if _, err := fmt.Sscanf(text, "git version %d.%d", &v.Major, &v.Minor); err == nil {
+		return v, nil
 	}
 	return Version{}, fmt.Errorf("git reports its version as %q, which cannot be read", text)
 }

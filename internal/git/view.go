@@ -11,7 +11,7 @@ import (
 const ViewPrefix = "arbiter-git-"
 
 // shared are the parts of a repository that a view shows. None of them names a program.
-var shared = []string{"objects", "refs", "packed-refs", "shallow", "info", "worktrees", "reftable"}
+var shared = []string{"objects", "refs", "packed-refs", "shallow", "info", "worktrees", "reftable", "logs"}
 
 // View is a directory that takes the place of a repository's common directory: it has links to the parts of the
 // repository, and a configuration of its own, with the harmless settings of the repository's. It has no hooks. git
@@ -36,7 +36,11 @@ func (p Place) View(parent string) (*View, error) {
 	v := &View{Dir: dir, place: p}
 	err = os.WriteFile(filepath.Join(dir, "config"), format(settings), 0o600)
 	for _, name := range shared {
-		err = cmp.Or(err, os.Symlink(filepath.Join(p.CommonDir, name), filepath.Join(dir, name)))
+		from := filepath.Join(p.CommonDir, name)
+		if _, missing := os.Lstat(from); missing != nil && name == "logs" {
+			continue // git makes no directories where a link leads nowhere
+		}
+		err = cmp.Or(err, os.Symlink(from, filepath.Join(dir, name)))
 	}
 	if err != nil {
 		return nil, errors.Join(err, v.Close())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
@@ -23,7 +24,7 @@ func lesson(text string) Lesson {
 
 func open(t *testing.T, state, cwd string) *Store {
 	t.Helper()
-	s := testkit.Must(Open(state, cwd, nil))(t)
+	s := testkit.Must(Open(state, cwd, sanitize.Redact))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,8 +20,6 @@ const (
 	dirName  = "memory"
 	version  = 1
 	maxBytes = 2 << 20
-	// lockWait bounds how long a change waits for a change by another process, which takes milliseconds.
-	lockWait = 5 * time.Second
 )
 
 // Memory is what is remembered of a workspace, oldest first.
@@ -41,30 +38,19 @@ type document struct {
 
 // Store is the memory of one workspace. Several goroutines and processes may use stores of the same workspace at once.
 type Store struct {
-	dir  *statedir.Dir
+	*statedir.Workspace
 	mask func(string) string
-	cwd  string // resolved
-	name string // of the file, without .json
 }
 
 // Open opens the memory of the workspace cwd in the state directory dir, and creates missing directories.
-// mask masks secrets in what is written; nil: known formats only. The caller must close the store.
+// mask masks secrets in what is written. The caller must close the store.
 func Open(dir, cwd string, mask func(string) string) (*Store, error) {
 	own, err := statedir.OpenWorkspace(dir, dirName, cwd)
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
-	if mask == nil {
-		mask = sanitize.Redact
-	}
-	return &Store{dir: own.Dir, mask: mask, cwd: own.CWD, name: own.Name}, nil
+	return &Store{own, mask}, nil
 }
-
-// Close releases the store's directory.
-func (s *Store) Close() error { return s.dir.Close() }
-
-// Path returns the path of the workspace's file.
-func (s *Store) Path() string { return s.dir.Path(s.name + ".json") }
 
 // Load reads the memory; it is empty if there is no file.
 func (s *Store) Load() (Memory, error) {
@@ -121,12 +107,8 @@ func (l Lesson) equal(o Lesson) bool {
 
 // Clear removes everything, even a file that cannot be understood.
 func (s *Store) Clear() error {
-	unlock, err := s.dir.Lock(s.name+".lock", lockWait)
-	if err != nil {
-		return fmt.Errorf("clear memory: %w", err)
-	}
-	defer unlock()
-	if err := s.dir.Remove(s.name + ".json"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err := s.Change(maxBytes, func() (any, error) { return nil, s.Remove(s.Name + ".json") })
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("clear memory: %w", err)
 	}
 	return nil
@@ -134,21 +116,15 @@ func (s *Store) Clear() error {
 
 // change applies edit to the content of the file.
 func (s *Store) change(what string, edit func(*document)) error {
-	unlock, err := s.dir.Lock(s.name+".lock", lockWait)
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	defer unlock()
-	var b []byte
-	d, err := s.read()
-	if err == nil {
+	err := s.Change(maxBytes, func() (any, error) {
+		d, err := s.read()
+		if err != nil {
+			return nil, err
+		}
 		edit(&d)
 		d.Lessons, d.Outcomes = append([]Lesson{}, d.Lessons...), append([]Outcome{}, d.Outcomes...) // JSON has no null
-		b, err = json.MarshalIndent(d, "", " ")
-	}
-	if err == nil {
-		err = s.dir.ReplaceLocked(s.name+".json", s.name+".tmp", append(b, '\n'))
-	}
+		return d, nil
+	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -157,9 +133,9 @@ func (s *Store) change(what string, edit func(*document)) error {
 
 // read reads the file; a missing file is empty.
 func (s *Store) read() (document, error) {
-	fresh := document{V: version, CWD: text(s.cwd)}
+	fresh := document{V: version, CWD: s.CWD}
 	var d document
-	found, problem, err := s.dir.ReadJSON(s.name+".json", maxBytes, version, &d)
+	found, problem, err := s.Workspace.Load(maxBytes, version, &d)
 	switch {
 	case err != nil:
 		return document{}, err
@@ -182,14 +158,6 @@ func (s *Store) read() (document, error) {
 	d.Lessons = d.Lessons[max(0, len(d.Lessons)-MaxLessons):]
 	d.Outcomes = d.Outcomes[max(0, len(d.Outcomes)-MaxOutcomes):]
 	return d, nil
-}
-
-// text returns a path as JSON preserves it: bytes that are not valid text are replaced.
-func text(path string) (back string) {
-	if b, err := json.Marshal(path); err == nil && json.Unmarshal(b, &back) == nil {
-		return back
-	}
-	return path
 }
 
 // Bounds of a store.

@@ -45,6 +45,8 @@ type Report struct {
 	Notes      []string        `json:"notes"` // what the report omits, and why
 
 	ForkedFrom *contract.Fork `json:"forked_from,omitempty"` // its costs are a part of CostUSD
+
+	mask func(string) string
 }
 
 // Milestone is what an agent reported when it had reached something.
@@ -170,12 +172,8 @@ type Collector struct {
 	between   time.Duration // the processes of the run, which does not count
 }
 
-// NewCollector returns a collector. mask masks the secrets that the caller knows; nil: only known formats
-// of secrets are masked.
+// NewCollector returns a collector. mask masks the secrets that the caller knows.
 func NewCollector(mask func(string) string) *Collector {
-	if mask == nil {
-		mask = sanitize.Redact
-	}
 	return &Collector{
 		mask: mask, agents: map[string]*Agent{}, questions: map[string]string{}, merges: map[string]string{},
 		files: map[string]int{}, dropped: map[string]int{},
@@ -384,7 +382,7 @@ func (c *Collector) line(s string) string {
 // Report returns the report. status is the state of the run, for a run that has reported no result.
 func (c *Collector) Report(status string) *Report {
 	r := c.r
-	r.Status = status
+	r.Status, r.mask = status, c.mask
 	rows := slices.Clone(c.spending.Rows)
 	for id, b := range c.spending.Running {
 		rows = append(rows, Row{Agent: id, CostUSD: b.CostUSD, Usage: b.Usage})
@@ -543,14 +541,9 @@ func (c *Collector) merge(id string, b contract.Merge) {
 	}
 }
 
-// SetChanges sets the changes between the snapshots of the run. It replaces those from events, except
-// who made them. mask is that
-// of [NewCollector].
-func (r *Report) SetChanges(changes []workspace.Change, mask func(string) string) {
-	if mask == nil {
-		mask = sanitize.Redact
-	}
-	name := func(path string) string { return sanitize.Line(mask(path), maxReason) }
+// SetChanges sets the changes between the snapshots of the run. It replaces those from events, except who made them.
+func (r *Report) SetChanges(changes []workspace.Change) {
+	name := func(path string) string { return sanitize.Line(r.mask(path), maxReason) }
 	by := map[string][]string{}
 	for _, f := range r.Changes.Files {
 		by[f.Path] = f.Agents

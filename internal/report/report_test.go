@@ -23,6 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
+	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -32,7 +33,7 @@ var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // reportWith makes a report of a run in which every text that an agent or a program can write is input.
 func reportWith(t testing.TB, input string) *Report {
 	t.Helper()
-	c := NewCollector(nil)
+	c := NewCollector(sanitize.Redact)
 	seq := uint64(0)
 	take := func(id string, b contract.Body) {
 		seq++
@@ -282,14 +283,17 @@ func checkXML(t *testing.T, input string, out []byte) {
 
 // TestTimeOfARun: the time between two processes of a run does not count, as in its result.
 func TestTimeOfARun(t *testing.T) {
-	c, began := NewCollector(nil), time.Unix(0, 0)
+	c, began := NewCollector(sanitize.Redact), time.Unix(0, 0)
 	for _, x := range []struct {
 		minute time.Duration
 		body   contract.Body
 	}{{0, contract.Session{}}, {10, contract.Notice{}}, {60, contract.Session{Resumed: true}}, {65, contract.Notice{}}} {
 		c.event(began.Add(x.minute*time.Minute), contract.Event{ID: contract.Supervisor, Body: x.body})
 	}
-	testkit.Same(t, "the run has taken", 15*time.Minute, time.Duration(c.Report("live").DurationMS)*time.Millisecond)
+	r := c.Report("live")
+	testkit.Same(t, "the run has taken", 15*time.Minute, time.Duration(r.DurationMS)*time.Millisecond)
+	r.DurationMS += 1900
+	testkit.Same(t, "a second is counted when it is over", "15m1s", r.lasted())
 }
 
 // TestCollect: what the report takes from each event.
@@ -307,9 +311,10 @@ func TestCollect(t *testing.T) {
 	want := []string{"question", "criterion", "criterion", "check", "conflict", "step", "point", "work",
 		"error"}
 	testkit.Check(t, slices.Equal(open, want), "open points: %q", open)
+	r.mask = func(s string) string { return strings.ReplaceAll(s, "hunter2", "*") }
 	r.SetChanges([]workspace.Change{
 		{Path: "hunter2", Status: workspace.Added, Added: 2}, {Path: "b", Status: workspace.Deleted, Deleted: 1},
-	}, func(s string) string { return strings.ReplaceAll(s, "hunter2", "*") })
+	})
 	r.NoChanges("not seen")
 	testkit.Check(t, r.changed() == "2 files, +2 -1" && r.Changes.Files[0].Path == "*", "changes: %+v", r.Changes)
 	want = []string{
@@ -324,7 +329,7 @@ func TestCollect(t *testing.T) {
 
 // TestAnswersClosePoints: points that were answered, repeated or merged are no longer open.
 func TestAnswersClosePoints(t *testing.T) {
-	c := NewCollector(nil)
+	c := NewCollector(sanitize.Redact)
 	take := func(id string, b contract.Body) {
 		line, err := contract.EncodeLine(nil, 1, began, contract.Event{ID: id, Body: b})
 		if err == nil {
@@ -388,7 +393,7 @@ func TestAnswersClosePoints(t *testing.T) {
 
 // TestBounds: a run of any length has a report of bounded size, which says what was left out.
 func TestBounds(t *testing.T) {
-	c := NewCollector(nil)
+	c := NewCollector(sanitize.Redact)
 	long := strings.Repeat("long ", 1<<10)
 	for i := range 3 * maxList {
 		for _, b := range []contract.Body{
@@ -439,7 +444,7 @@ func TestAgentsWithHosts(t *testing.T) {
 			"json": `"host": "box"`}[f]
 		testkit.Check(t, strings.Contains(b.String(), want), "%s does not say %s", f, want)
 	}
-	c := NewCollector(nil)
+	c := NewCollector(sanitize.Redact)
 	spawn := contract.Spawn{Name: "II", Host: "box"}
 	line, err := contract.EncodeLine(nil, 1, began, contract.Event{ID: "orch-2", Body: spawn})
 	if err == nil {
@@ -516,7 +521,7 @@ func TestSums(t *testing.T) {
 // TestAgentsAccount: a report counts for an agent what it spent in turns that were lost with its process, or that still
 // run, so that the agents' costs make the run's.
 func TestAgentsAccount(t *testing.T) {
-	c := NewCollector(nil)
+	c := NewCollector(sanitize.Redact)
 	for i, body := range []contract.Body{
 		contract.Spawn{Name: "Orchestrator I"}, contract.Turn{CostUSD: 1, Usage: bridge.Usage{Output: 1}},
 		contract.Cost{CostUSD: 0.25, Usage: bridge.Usage{Output: 2}}, contract.Done{Reason: "crash"},
@@ -533,7 +538,7 @@ func TestAgentsAccount(t *testing.T) {
 
 // TestAuthors: a report names who changed a file, with a mark until it is known, also beside the snapshots.
 func TestAuthors(t *testing.T) {
-	c := NewCollector(nil)
+	c := NewCollector(sanitize.Redact)
 	for i, f := range []contract.FileChange{
 		{Path: "a", Agents: []string{"orch-1", "orch-2"}, Unsure: true}, {Path: "b", Agents: []string{"orch-1"}},
 		{Path: "a", Agents: []string{"orch-2"}}, {Path: "b", Agents: []string{"orch-1"}, Unsure: true},
@@ -544,7 +549,7 @@ func TestAuthors(t *testing.T) {
 		testkit.OK(t, c.TakeLine(line))
 	}
 	r := c.Report("complete")
-	r.SetChanges([]workspace.Change{{Path: "a"}, {Path: "b"}}, nil)
+	r.SetChanges([]workspace.Change{{Path: "a"}, {Path: "b"}})
 	testkit.Same(t, "authors", "orch-1? orch-2, orch-1", strings.Join(r.Changes.Files[0].Agents, " ")+", "+
 		strings.Join(r.Changes.Files[1].Agents, " "))
 }

@@ -90,13 +90,13 @@ func (r *Report) usd(x float64) string {
 	return fmt.Sprintf("$%.4f", x)
 }
 
-// lasted formats the duration in full seconds, or a short one exactly.
+// lasted formats the duration in full seconds, as the screen counts them, or a short one exactly.
 func (r *Report) lasted() string {
 	d := time.Duration(r.DurationMS) * time.Millisecond
 	if d < time.Second {
 		return d.String()
 	}
-	return d.Round(time.Second).String()
+	return d.Truncate(time.Second).String()
 }
 
 func (r *Report) changed() string {

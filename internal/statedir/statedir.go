@@ -145,15 +145,6 @@ func (d *Dir) Replace(name string, b []byte) error {
 	return d.replace(name, name+"."+rand.Text()+".tmp", b, true)
 }
 
-// ReplaceLocked is Replace for callers that exclude others by a [Dir.Lock]. The file is first written under
-// the name temp; a partial file that a killed writer left there is removed.
-func (d *Dir) ReplaceLocked(name, temp string, b []byte) error {
-	if err := d.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return d.replace(name, temp, b, true)
-}
-
 // ReplaceUnsynced is Replace for files that may be lost: it does not wait for the disk.
 func (d *Dir) ReplaceUnsynced(name string, b []byte) error {
 	return d.replace(name, name+"."+rand.Text()+".tmp", b, false)
@@ -206,11 +197,11 @@ func (d *Dir) Lock(name string, wait time.Duration) (unlock func(), err error) {
 		return nil, err
 	}
 	for deadline := time.Now().Add(wait); ; time.Sleep(lockPoll) {
-		err := tryLock(f)
+		err := TryLock(f, true)
 		if err == nil {
 			return func() { f.Close() }, nil
 		}
-		if !errors.Is(err, errHeld) || !time.Now().Before(deadline) {
+		if !errors.Is(err, ErrHeld) || !time.Now().Before(deadline) {
 			f.Close()
 			return nil, fmt.Errorf("lock %s: %w", d.Path(name), err)
 		}
@@ -370,11 +361,11 @@ func DecodeStrict(b []byte, into any) error {
 	return nil
 }
 
-// Workspace is the place of one workspace's file in a directory that all workspaces share.
+// Workspace is the JSON file of one workspace, in a directory that all workspaces share.
 type Workspace struct {
 	*Dir        // the caller must close it
-	CWD  string // the workspace's directory, absolute and without links
-	Name string // of the file, without an extension: the SHA-256 of CWD, in hex
+	CWD  string // the workspace's directory, absolute and without links, as JSON preserves it: valid UTF-8
+	Name string // of the file, without an extension: the SHA-256 of the directory, in hex
 }
 
 // OpenWorkspace opens the directory name in the state directory dir, for the workspace cwd, and creates
@@ -397,7 +388,48 @@ func OpenWorkspace(dir, name, cwd string) (*Workspace, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(resolved))
-	return &Workspace{Dir: own, CWD: resolved, Name: hex.EncodeToString(sum[:])}, nil
+	w := &Workspace{Dir: own, Name: hex.EncodeToString(sum[:])}
+	b, err := json.Marshal(resolved)
+	return w, errors.Join(err, json.Unmarshal(b, &w.CWD))
+}
+
+func (w *Workspace) file() string { return w.Name + ".json" }
+
+// Path returns the path of the file.
+func (w *Workspace) Path() string { return w.Dir.Path(w.file()) }
+
+// Load is [Dir.ReadJSON] of the file.
+func (w *Workspace) Load(limit int64, version int, into any) (found bool, problem string, err error) {
+	return w.ReadJSON(w.file(), limit, version, into)
+}
+
+// changeWait bounds how long a change waits for a change by another process, which takes milliseconds.
+const changeWait = 5 * time.Second
+
+// Change replaces the file by what edit returns, which is at most limit bytes long as JSON; nil: the file stays. It
+// excludes other changes. A partial file that a killed process left is removed.
+func (w *Workspace) Change(limit int64, edit func() (any, error)) error {
+	unlock, err := w.Lock(w.Name+".lock", changeWait)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	content, err := edit()
+	if content == nil || err != nil {
+		return err
+	}
+	b, err := json.MarshalIndent(content, "", " ")
+	if err != nil {
+		return err
+	}
+	if b = append(b, '\n'); int64(len(b)) > limit {
+		return fmt.Errorf("%s would be over %d KiB: remove what is no longer needed", w.Path(), limit>>10)
+	}
+	temp := w.Name + ".tmp"
+	if err := w.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return w.replace(w.file(), temp, b, true)
 }
 
 // nonblock keeps an open from waiting for the other end of a pipe.
@@ -416,11 +448,15 @@ func names(info fs.FileInfo) int {
 	return 0
 }
 
-// errHeld reports a lock that another holds.
-const errHeld = syscall.EWOULDBLOCK
+// ErrHeld reports a lock that another holds.
+const ErrHeld = syscall.EWOULDBLOCK
 
-// tryLock takes a lock that lasts until f is closed.
-func tryLock(f *os.File) error {
+// TryLock takes a lock on a file or a directory, which lasts until f is closed.
+func TryLock(f *os.File, exclusive bool) error {
+	how := syscall.LOCK_SH
+	if exclusive {
+		how = syscall.LOCK_EX
+	}
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return err
@@ -428,7 +464,7 @@ func tryLock(f *os.File) error {
 	var failed error
 	err = conn.Control(func(fd uintptr) {
 		for failed = syscall.EINTR; errors.Is(failed, syscall.EINTR); {
-			failed = syscall.Flock(int(fd), syscall.LOCK_EX|syscall.LOCK_NB)
+			failed = syscall.Flock(int(fd), how|syscall.LOCK_NB)
 		}
 	})
 	return errors.Join(err, failed)

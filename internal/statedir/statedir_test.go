@@ -2,6 +2,7 @@ package statedir
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -124,22 +125,26 @@ func TestReplacedWhileRead(t *testing.T) {
 	testkit.Check(t, len(list) == 1 && err == nil, "left: %v, %v", list, err)
 }
 
-// TestReplaceLocked: a partial file from a killed writer is removed, and never written through.
-func TestReplaceLocked(t *testing.T) {
-	d := openDir(t, t.TempDir())
-	testkit.OK(t, d.Replace("target", []byte("mine")), os.Symlink("target", d.Path("f.tmp")),
-		d.ReplaceLocked("f", "f.tmp", []byte("new")))
-	b, err := d.Read("target", 10)
+// TestChange: a partial file from a killed writer is removed, and never written through.
+func TestChange(t *testing.T) {
+	w := testkit.Must(OpenWorkspace(t.TempDir(), "kept", t.TempDir()))(t)
+	defer w.Close()
+	change := func(limit int64) error { return w.Change(limit, func() (any, error) { return "new", nil }) }
+	testkit.OK(t, w.Replace("target", []byte("mine")), os.Symlink("target", w.Dir.Path(w.Name+".tmp")), change(6))
+	b, err := w.Read("target", 10)
 	testkit.Check(t, string(b) == "mine" && err == nil, "it wrote through a link: %q, %v", b, err)
-	b, err = d.Read("f", 10)
-	testkit.Check(t, string(b) == "new" && err == nil, "%q, %v", b, err)
-	testkit.Fails(t, "the piece is still there", testkit.Err(d.Lstat("f.tmp")), fs.ErrNotExist)
+	testkit.Fails(t, "the piece is still there", testkit.Err(w.Lstat(w.Name+".tmp")), fs.ErrNotExist)
+	testkit.Fails(t, "it is too large", change(5), w.Path()+" would be over")
+	var got string
+	b, err = os.ReadFile(w.Path())
+	testkit.OK(t, err, json.Unmarshal(b, &got))
+	testkit.Same(t, "it holds", "new", got)
 }
 
 func TestLock(t *testing.T) {
 	d := openDir(t, t.TempDir())
 	unlock := testkit.Must(d.Lock("lock", 0))(t)
-	testkit.Fails(t, "taken twice", testkit.Err(d.Lock("lock", 0)), errHeld)
+	testkit.Fails(t, "taken twice", testkit.Err(d.Lock("lock", 0)), ErrHeld)
 	time.AfterFunc(time.Millisecond, unlock)
 	testkit.Must(d.Lock("lock", time.Minute))(t)()
 }

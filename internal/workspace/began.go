@@ -19,6 +19,7 @@ const BeganName = "repository.json"
 type began struct {
 	git.Place
 	Survey git.Survey `json:"survey"`
+	Partly bool       `json:"partly,omitempty"` // there was not enough time to look everywhere
 }
 
 // Begin records in the file of [Options.Began] which repository the run uses, and what is in it that runs something.
@@ -28,11 +29,11 @@ func (r *Repo) Begin(ctx context.Context) error {
 	if _, err := os.Lstat(file); file == "" || err == nil {
 		return nil
 	}
-	survey, _, err := r.Survey(ctx)
+	survey, all, err := r.Survey(ctx)
 	if err != nil {
 		return err
 	}
-	return writeRecord(file, began{r.Place, survey})
+	return writeRecord(file, began{r.Place, survey, !all})
 }
 
 // beginning reads the record; ok is false if there is none.
@@ -76,8 +77,12 @@ func (r *Repo) Planted(ctx context.Context) (string, error) {
 	}
 	warning := ""
 	if list := now.New(b.Survey); len(list) > 0 {
-		warning = "git would run or use what was not there, or was different, when the run began: " +
-			listed(list, shownPlanted) + ". Look at it before you run git there."
+		seen := "was not there, or was different"
+		if b.Partly {
+			seen = "was not there, was different, or was not looked at"
+		}
+		warning = "git would run or use what " + seen + ", when the run began: " + listed(list, shownPlanted) +
+			". Look at it before you run git there."
 	}
 	if !all {
 		warning = strings.TrimSpace(warning + " Not all directories were searched for repositories, because there are too " +

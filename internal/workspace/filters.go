@@ -57,7 +57,7 @@ func (r *Repo) forgetContents(ctx context.Context, env []string) error {
 	for i, e := range entries {
 		paths[i] = e.path
 	}
-	under, err := r.under(ctx, r.Skipped, paths, env)
+	under, err := r.under(ctx, "filter", r.skips, paths, env)
 	if err != nil || len(under) == 0 {
 		return err
 	}
@@ -74,55 +74,74 @@ func (r *Repo) forgetContents(ctx context.Context, env []string) error {
 
 // Unfiltered returns the paths whose filter is one of [Repo.Skipped], each with the filter.
 func (r *Repo) Unfiltered(ctx context.Context, paths []string) (map[string]string, error) {
-	return r.under(ctx, r.Skipped, paths, nil)
-}
-
-// under returns the paths that some filters apply to, each with the filter.
-func (r *Repo) under(ctx context.Context, filters, paths, env []string) (map[string]string, error) {
-	if len(filters) == 0 || len(paths) == 0 {
+	if len(r.Skipped) == 0 {
 		return nil, nil
 	}
-	out, err := r.Git.Do(ctx, git.Call{Args: []string{"check-attr", "-z", "--stdin", "filter"}, Env: env,
+	return r.under(ctx, "filter", r.skips, paths, nil)
+}
+
+func (r *Repo) skips(filter string) bool { return slices.Contains(r.Skipped, filter) }
+
+// under returns the paths with an attribute whose value fits, each with the value.
+func (r *Repo) under(ctx context.Context, attribute string, fits func(string) bool, paths, env []string) (
+	map[string]string, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	out, err := r.Git.Do(ctx, git.Call{Args: []string{"check-attr", "-z", "--stdin", attribute}, Env: env,
 		Stdin: list(paths)})
 	if err != nil {
 		return nil, err
 	}
 	under := map[string]string{}
-	for f := Fields(out); len(f) >= 3; f = f[3:] { // path, "filter", its value
-		if slices.Contains(filters, f[2]) {
+	for f := Fields(out); len(f) >= 3; f = f[3:] { // path, attribute, its value
+		if fits(f[2]) {
 			under[f[0]] = f[2]
 		}
 	}
 	return under, nil
 }
 
-// addWithoutFilters adds all files except those that a required filter would have to clean: git adds nothing if the
-// program of such a filter, for example git-lfs, is missing or fails. The files stay as they are in the
-// index. It returns them, and fails with errNoFilter if there are none.
-func (r *Repo) addWithoutFilters(ctx context.Context, omit, env []string) (left []string, err error) {
+// addConverted adds all files except those that git may be unable to convert, since it then adds nothing: files of a
+// required filter whose program, for example git-lfs, is missing or fails, and text that is not in its
+// working-tree-encoding. They stay as they are in the index. It returns them, and fails with errConverted if there are
+// none.
+func (r *Repo) addConverted(ctx context.Context, omit, env []string) (left []string, err error) {
 	names, err := r.filters(ctx, "required", env)
 	if err != nil {
 		return nil, err
 	}
-	changed, err := r.changedUnder(ctx, names, env)
+	changed, err := r.changed(ctx, names, env)
 	if err != nil {
 		return nil, err
 	}
-	for path, filter := range changed {
-		omit = append(omit, path)
-		left = append(left, fmt.Sprintf("%q, because the filter %q fails", path, filter))
+	for attribute, why := range map[string]struct {
+		text string
+		fits func(value string) bool
+	}{
+		"filter": {"%q, because the filter %q fails", func(v string) bool { return slices.Contains(names, v) }},
+		"working-tree-encoding": {"%q, because text of the working-tree-encoding %q cannot be converted",
+			func(v string) bool { return v != "unspecified" && v != "unset" }},
+	} {
+		under, err := r.under(ctx, attribute, why.fits, changed, env)
+		if err != nil {
+			return nil, err
+		}
+		for path, value := range under {
+			omit, left = append(omit, path), append(left, fmt.Sprintf(why.text, path, value))
+		}
 	}
 	if len(left) == 0 {
-		return nil, errNoFilter
+		return nil, errConverted
 	}
 	slices.Sort(left)
 	return left, r.add(ctx, omit, env)
 }
 
-var errNoFilter = errors.New("no filter is in the way")
+var errConverted = errors.New("no conversion is in the way")
 
-// changedUnder lists the new and changed files that some filters apply to, each with the filter. No filter runs.
-func (r *Repo) changedUnder(ctx context.Context, filters, env []string) (map[string]string, error) {
+// changed lists the new and changed files. None of the filters runs.
+func (r *Repo) changed(ctx context.Context, filters, env []string) ([]string, error) {
 	var off []string // without these, git would run the filters to find out what has changed
 	for _, name := range filters {
 		for _, setting := range []string{".required=false", ".clean=", ".process="} {
@@ -148,7 +167,7 @@ func (r *Repo) changedUnder(ctx context.Context, filters, env []string) (map[str
 		}
 		changed = append(changed, Fields(out)...)
 	}
-	return r.under(ctx, filters, changed, env)
+	return changed, nil
 }
 
 // filters returns the names of the filters for which the user's configuration has a setting; of "required", those for

@@ -25,17 +25,11 @@ func TestUnpackKilled(t *testing.T) {
 	from, to, base, file := workedCarry(t, nil)
 	want := from.Files()
 	delete(want, "ignored")
-	n := 1
-	for ; ; n++ {
-		c := to.Copy()
-		if !gittest.Killed(t, "unpack", n, c.Path, file, base) {
-			break
-		}
+	for n, c := range to.EachKill("unpack", 1, 4, file, base) {
 		testkit.Need(t, !gittest.Killed(t, "unpack", 1000, c.Path, file, base), "killed twice")
 		testkit.Same(t, fmt.Sprintf("killed after step %d: files", n), want, c.Files())
 		refs := "refs/arbiter/" + gittest.RUN8
 		testkit.Same(t, fmt.Sprintf("killed after step %d: references", n), from.Git("for-each-ref", refs),
 			c.Git("for-each-ref", refs))
 	}
-	testkit.Check(t, n >= 4, "%d steps", n-1)
 }

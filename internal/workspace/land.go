@@ -46,10 +46,8 @@ func dirty(files []Blocked) error {
 		names[i] = f.Path
 	}
 	return notLanded("uncommitted changes would be overwritten in %s: commit them or put them aside, then land",
-		listLand(names))
+		listed(names, shown))
 }
-
-func listLand(names []string) string { return listed(names, 5) }
 
 // listed quotes the first of some names, and says how many more there are.
 func listed(names []string, most int) string {
@@ -282,7 +280,7 @@ func (l *lander) prepare(ctx context.Context, q LandRequest) (Landed, error) {
 	}
 	if len(conflicts) > 0 {
 		return Landed{}, notLanded("the branch and the run have changed the same lines in %s: nothing was changed",
-			listLand(conflicts))
+			listed(conflicts, shown))
 	}
 	if q.Squash && tree == ours.Tree {
 		return result, nil
@@ -352,7 +350,8 @@ func (l *lander) unfiltered(ctx context.Context, plan *ApplyPlan) error {
 	}
 	return notLanded("%s need the filter %s, which does not run because the repository's own configuration defines it: "+
 		"define it in your own (git config --global), or merge the run's branch yourself",
-		listLand(slices.Sorted(maps.Keys(under))), listLand(slices.Compact(slices.Sorted(maps.Values(under)))))
+		listed(slices.Sorted(maps.Keys(under)), shown),
+		listed(slices.Compact(slices.Sorted(maps.Values(under))), shown))
 }
 
 // staged lists files of the plan whose staged content is neither the old nor the new one.

@@ -110,7 +110,9 @@ func TestLand(t *testing.T) {
 			parents := strings.Fields(d.Git("log", "-1", "--format=%P"))
 			subject := d.Git("log", "-1", "--format=%s")
 			testkit.Check(t, subject == c.subject && len(parents) == c.parents, "%q with parents %v", subject, parents)
-			testkit.Same(t, "reflog", "arbiter: land run "+gittest.RUN8, d.Git("reflog", "-1", "--format=%gs"))
+			for _, log := range []string{"HEAD", "trunk"} {
+				testkit.Same(t, "reflog", "arbiter: land run "+gittest.RUN8, d.Git("reflog", "-1", "--format=%gs", log))
+			}
 			again, err := workspace.Land(ctx, r, c.request)
 			testkit.Check(t, err == nil && again.Status == workspace.MergeNothing && again.Head == got.Head,
 				"again: %+v, %v", again, err)
@@ -224,12 +226,7 @@ func TestLandKilled(t *testing.T) {
 		"squash": {Commit: main, Squash: true}} {
 		d := workedLand(t, true)
 		d.Write("other", "mine\n")
-		for n := 1; ; n += stride[kind] {
-			c := d.Copy()
-			if !gittest.Killed(t, "land", n, c.Path, kind) {
-				testkit.Check(t, n >= 12, "%s: only %d steps", kind, n-1)
-				break
-			}
+		for n, c := range d.EachKill("land", stride[kind], 12, kind) {
 			testkit.OK(c, testkit.Err(workspace.Land(ctx, c.Open(nil), request)))
 			check(t, c, merged(), "M other")
 			testkit.Same(t, fmt.Sprintf("%s, killed after step %d", kind, n), "3",

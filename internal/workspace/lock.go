@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
 const lockPoll = 10 * time.Millisecond
@@ -25,7 +27,7 @@ func (r *Repo) Lock(ctx context.Context) (locked *Repo, unlock func(), err error
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil && !held(err) { // NFS
+	if err := statedir.TryLock(dir, true); err != nil && !errors.Is(err, statedir.ErrHeld) { // NFS
 		dir.Close()
 		dir, err = os.OpenFile(filepath.Join(r.CommonDir, "arbiter.lock"),
 			os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
@@ -34,13 +36,13 @@ func (r *Repo) Lock(ctx context.Context) (locked *Repo, unlock func(), err error
 		}
 	}
 	for {
-		err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err := statedir.TryLock(dir, true)
 		if err == nil {
 			locked := *r
 			locked.Git.Hold = dir
 			return &locked, func() { dir.Close() }, nil
 		}
-		if !held(err) {
+		if !errors.Is(err, statedir.ErrHeld) {
 			dir.Close()
 			return nil, nil, fmt.Errorf("lock %s: %w", r.CommonDir, err)
 		}
@@ -51,9 +53,4 @@ func (r *Repo) Lock(ctx context.Context) (locked *Repo, unlock func(), err error
 		case <-time.After(lockPoll):
 		}
 	}
-}
-
-// held reports whether the lock may become free later.
-func held(err error) bool {
-	return errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR)
 }

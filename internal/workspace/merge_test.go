@@ -123,12 +123,7 @@ func TestNoIdentity(t *testing.T) {
 
 func TestMergeKilled(t *testing.T) {
 	d := branches(t, map[string]string{"t": "1\n"}, map[string]string{"s": "1\n"})
-	for n := 1; ; n++ {
-		c := d.Copy()
-		if !gittest.Killed(t, "merge", n, c.Path) {
-			testkit.Check(t, n >= 4, "only %d steps", n-1)
-			break
-		}
+	for n, c := range d.EachKill("merge", 1, 4) {
 		r := c.Open(nil)
 		got := testkit.Must(workspace.MergeInto(ctx, r, r.Branch("main"), "side", "join"))(c)
 		testkit.Check(t, got.Status != workspace.MergeConflict &&

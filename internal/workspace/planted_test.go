@@ -237,6 +237,18 @@ var operations = []struct {
 	}},
 }
 
+// TestPartlySearched: what was not looked at when the run began is not called new.
+func TestPartlySearched(t *testing.T) {
+	d := gittest.New(t, map[string]string{"a": "1\n", "sub/.git/HEAD": "ref: refs/heads/x\n"})
+	o := gittest.Options(d.Path, nil)
+	o.Began = filepath.Join(gittest.Temp(t), workspace.BeganName)
+	r := testkit.Must(workspace.Open(ctx, o))(t)
+	late, cancel := context.WithCancel(ctx)
+	cancel()
+	d.Must(r.Begin(late))
+	testkit.Includes(t, "the warning", testkit.Must(r.Planted(ctx))(t), "or was not looked at", "sub/.git (a repository)")
+}
+
 // work makes a directory of an agent, commits there, plants there what the user's repository has, and takes the work.
 func work(d gittest.Dir, r *workspace.Repo, kind workspace.WorktreeKind) error {
 	m, err := workspace.OpenWorktrees(r, filepath.Join(gittest.Temp(d), "work"))
@@ -283,7 +295,8 @@ func TestPlantedFiles(t *testing.T) {
 				d := gittest.New(t, map[string]string{"a": "1\n"})
 				outside := filepath.Join(gittest.Temp(t), "outside")
 				d.Must(os.WriteFile(outside, []byte(hidden), 0o600))
-				m, r := manager(d)
+				r, root := d.Open(nil), filepath.Join(gittest.Temp(d), "work")
+				m := testkit.Must(workspace.OpenWorktrees(r, root))(d)
 				path := filepath.Join(d.Path, ".git", name)
 				d.Must(os.RemoveAll(path), os.MkdirAll(filepath.Dir(path), 0o755))
 				limit := time.Minute
@@ -310,7 +323,7 @@ func TestPlantedFiles(t *testing.T) {
 					go os.WriteFile(path, nil, 0o600) // it wakes the reader
 					t.Fatal("something waits for it")
 				}
-				for _, dir := range []string{filepath.Join(d.Path, ".git", "worktrees"), filepath.Dir(m.Reading())} {
+				for _, dir := range []string{filepath.Join(d.Path, ".git", "worktrees"), root} {
 					_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 						if err == nil && e.Type().IsRegular() {
 							text, _ := os.ReadFile(path)
@@ -370,6 +383,17 @@ func TestFilterIsMissing(t *testing.T) {
 				tree["new.big"] == "100644 Arj\n", "the filter is back: %q, %v", s.Problems, tree)
 		})
 	}
+}
+
+// TestWrongEncoding: a file that git cannot convert does not keep the others from being recorded, and is named.
+func TestWrongEncoding(t *testing.T) {
+	d := gittest.New(t, map[string]string{".gitattributes": "*.rc working-tree-encoding=UTF-16\n", "a": "1\n",
+		"x.rc": "\xff\xfe1\x00"})
+	d.Write("x.rc", "as an agent writes it\n", "a", "2\n")
+	s := testkit.Must(d.Open(nil).Once(ctx, "base"))(d)
+	testkit.Check(t, d.Tree(s.Commit.Tree)["a"] == "100644 2\n", "it is not recorded")
+	want := `"x.rc", because text of the working-tree-encoding "UTF-16" cannot be converted`
+	testkit.Same(t, "it is named", []string{want}, s.Problems)
 }
 
 // TestOwnFilter: a filter that the repository's own configuration defines does not run. Snapshots have its files as

@@ -157,11 +157,15 @@ func (r *Repo) addAll(
 	}
 	omit := modules
 	if r.agents && len(r.Skipped) > 0 {
-		changed, err := r.changedUnder(ctx, r.Skipped, env)
+		changed, err := r.changed(ctx, r.Skipped, env)
 		if err != nil {
 			return "", nil, err
 		}
-		for path, filter := range changed {
+		under, err := r.under(ctx, "filter", r.skips, changed, env)
+		if err != nil {
+			return "", nil, err
+		}
+		for path, filter := range under {
 			omit = append(omit, path)
 			problems = append(problems, fmt.Sprintf("%q, because its filter %q is of the repository's own configuration, "+
 				"which does not run", path, filter))
@@ -172,7 +176,7 @@ func (r *Repo) addAll(
 	}
 	err = r.add(ctx, omit, env)
 	if git.Exit(err) > 1 {
-		failing, restErr := r.addWithoutFilters(ctx, omit, env)
+		failing, restErr := r.addConverted(ctx, omit, env)
 		if git.Exit(restErr) == 1 || restErr == nil {
 			problems, err = append(problems, failing...), restErr
 		}

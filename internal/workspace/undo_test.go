@@ -362,12 +362,7 @@ func TestUndoKilled(t *testing.T) {
 		d.Write("f/g", "now a directory\n", "new/file", "x\n")
 		d.Link("b", "a")
 	})
-	for n := 1; ; n += gittest.Stride(7) {
-		c := d.Copy()
-		if !gittest.Killed(t, "undo", n, c.Path) {
-			testkit.Check(t, n >= 10, "only %d steps", n-1)
-			break
-		}
+	for n, c := range d.EachKill("undo", gittest.Stride(7), 10) {
 		run(t, c.Open(nil), false)
 		testkit.Same(t, fmt.Sprintf("killed after step %d", n), before, c.Files())
 	}

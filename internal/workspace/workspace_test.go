@@ -277,12 +277,7 @@ func TestRepositoryRemoved(t *testing.T) {
 func TestSnapshotKilled(t *testing.T) {
 	d := gittest.New(t, map[string]string{"a": "1\n"})
 	d.Write("b", "2\n")
-	for n := 1; ; n++ {
-		c := d.Copy()
-		if !gittest.Killed(t, "snapshot", n, c.Path) {
-			testkit.Check(t, n >= 4, "only %d steps", n-1)
-			break
-		}
+	for n, c := range d.EachKill("snapshot", 1, 4) {
 		s := testkit.Must(c.Open(nil).Once(ctx, "base"))(c)
 		want := map[string]string{"a": "100644 1\n", "b": "100644 2\n"}
 		testkit.Same(t, fmt.Sprintf("killed after step %d", n), want, c.Tree(s.Commit.ID))

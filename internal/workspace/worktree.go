@@ -233,11 +233,6 @@ func (m *Worktrees) Commit(ctx context.Context, w Worktree, message string) (fou
 	return found, err
 }
 
-// Reading returns the directory of [Worktrees.Reader], which may not exist yet.
-func (m *Worktrees) Reading() string {
-	return filepath.Join(m.dir(reader), filepath.FromSlash(m.repo.Prefix))
-}
-
 // Create creates the directory of an Orchestrator, or returns the existing one. A call after a crash
 // finishes the work.
 func (m *Worktrees) Create(ctx context.Context, s WorktreeSpec) (w Worktree, err error) {
@@ -377,6 +372,9 @@ func include(ctx context.Context, r *Repo, dir string) (copied int, err error) {
 // duplicate copies a file or a link; false if it is neither, or if the target exists.
 func duplicate(from, to *os.Root, name string) (bool, error) {
 	info, err := from.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil // it was removed since git listed it
+	}
 	if err != nil {
 		return false, err
 	}
@@ -676,7 +674,7 @@ type UnsavedError struct {
 }
 
 func (e *UnsavedError) Error() string {
-	return fmt.Sprintf("%s was not removed, because this cannot be saved: %s; take it out, or remove it with force",
+	return fmt.Sprintf("%s was not removed, because this cannot be saved: %s; take it out, and remove the directory",
 		e.Dir, strings.Join(e.What, ", "))
 }
 

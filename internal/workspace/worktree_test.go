@@ -291,13 +291,7 @@ func TestReader(t *testing.T) {
 		there.Git("read-tree", "--empty") // a broken index
 		d.Must(os.WriteFile(filepath.Join(there.Git("rev-parse", "--absolute-git-dir"), "index.lock"), nil, 0o644))
 	}
-}
-
-func TestRemoveReader(t *testing.T) {
-	d := gittest.New(t, project)
-	m, _ := manager(d)
-	dir, err := m.Reader(ctx, "trunk")
-	d.Must(err, m.RemoveReader(ctx), m.RemoveReader(ctx))
+	d.Must(m.RemoveReader(ctx), m.RemoveReader(ctx))
 	if _, err := os.Lstat(dir); err == nil || strings.Contains(d.Git("worktree", "list"), "\n") {
 		t.Errorf("%s is left: %s", dir, d.Git("worktree", "list"))
 	}

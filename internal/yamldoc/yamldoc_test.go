@@ -128,15 +128,15 @@ func TestEdit(t *testing.T) {
 		"an anchor":          {"a: &x 1\nb: *x\n", "a", "3", "", true},
 		"a value of lines":   {"a: 1\n", "a", "3\nb: 4", "", true},
 	} {
-		got, err := edit([]byte(c.src), c.key, c.value)
+		got, err := Edit([]byte(c.src), c.key, c.value)
 		testkit.Check(t, (err != nil) == c.fails && string(got) == c.want,
 			"%s: %q, %v; want %q", name, got, err, c.want)
 	}
 	for key, value := range map[string]string{"model": "haiku", "max-cost": "7", "allow": "[Read]", "theme": "light",
 		"new": "1"} {
-		out, err := SetText([]byte(file), key, value)
+		out, err := Edit([]byte(file), key, value)
 		testkit.Need(t, err == nil, "%s: %v", key, err)
-		testkit.Works(t, key, testkit.Err(RemoveText(out, key)))
+		testkit.Works(t, key, testkit.Err(Edit(out, key, "")))
 	}
 }
 
@@ -154,7 +154,7 @@ func FuzzSet(f *testing.F) {
 	f.Add(file, "model", "haiku")
 	f.Add("a: [1,\n 2] # x\n'b': 2", "a", "x")
 	f.Fuzz(func(t *testing.T, src, key, value string) {
-		out, err := SetText([]byte(src), key, EditedText(value))
+		out, err := Edit([]byte(src), key, EditedText(value))
 		if err != nil {
 			return
 		}

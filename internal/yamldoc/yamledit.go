@@ -24,23 +24,16 @@ import (
 // ErrForm reports a file in a form that cannot be edited safely.
 var ErrForm = errors.New("the file is written in a form that arbiter does not edit: change it in an editor")
 
-// SetText sets a key of the top level: it replaces the value of the key, or adds the key at the end. value is
-// YAML on one line. A comment after the old value is kept.
-func SetText(src []byte, key, value string) ([]byte, error) { return edit(src, key, value) }
-
-// RemoveText removes a key of the top level with its value. Comments are kept. A file without the key is not
-// changed.
-func RemoveText(src []byte, key string) ([]byte, error) { return edit(src, key, "") }
-
-// edit sets a key, or removes it if value is empty.
-func edit(src []byte, key, value string) (out []byte, err error) {
+// Edit sets a key of the top level: it replaces the value of the key, or adds the key at the end. value is YAML on one
+// line; if it is empty, the key is removed. Comments are kept.
+func Edit(src []byte, key, value string) (out []byte, err error) {
 	defer func() {
 		if recover() != nil { // the parser has panicked on hostile input before
 			out, err = nil, ErrForm
 		}
 	}()
 	if rest, ok := bytes.CutPrefix(src, mark); ok {
-		if out, err = edit(rest, key, value); err == nil {
+		if out, err = Edit(rest, key, value); err == nil {
 			out = slices.Concat(mark, out)
 		}
 		return out, err

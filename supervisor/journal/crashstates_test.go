@@ -115,7 +115,7 @@ var scenarios = []scenario{
 	{"orderly", func(t *testing.T, m *memFS, s *Store, r *Run) {
 		addLogged(t, r, 12, 3)
 		addLogged(t, r, 40, 14)
-		testkit.OK(t, r.Finish(t.Context(), "complete"))
+		testkit.OK(t, finish(t.Context(), r))
 		closeRun(t, r)
 		r = openOn(t, m, s)
 		addBatches(t, r, 60, 5)

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
-var errLocked error = unix.EWOULDBLOCK
+var errLocked error = statedir.ErrHeld
 
 // osDir is a directory of the operating system.
 type osDir struct {
@@ -175,13 +175,7 @@ func (f *osFile) Stat() (fileInfo, error) {
 	return fileInfo{Size: info.Size(), Used: used, ModTime: info.ModTime()}, nil
 }
 
-func (f *osFile) TryLock(exclusive bool) error {
-	how := unix.LOCK_SH
-	if exclusive {
-		how = unix.LOCK_EX
-	}
-	return retry(func() error { return unix.Flock(int(f.Fd()), how|unix.LOCK_NB) })
-}
+func (f *osFile) TryLock(exclusive bool) error { return statedir.TryLock(f.File, exclusive) }
 
 // retry repeats a system call that a signal interrupted.
 func retry(call func() error) error {

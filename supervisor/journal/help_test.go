@@ -120,6 +120,14 @@ func closeRun(t *testing.T, r *Run) {
 	testkit.OK(t, r.Close())
 }
 
+// finish waits until everything is durable, and records that the run is complete.
+func finish(ctx context.Context, r *Run) error {
+	if err := r.Sync(ctx); err != nil {
+		return err
+	}
+	return r.Update(ctx, func(m *Meta) { m.Finished, m.Status = true, "complete" })
+}
+
 // expectRecords checks that records come as 1, 2, 3 … with the payloads that add gave them.
 type expectRecords struct {
 	t        *testing.T

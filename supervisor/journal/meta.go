@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
 const (
@@ -178,13 +180,13 @@ func LockWorkspace(path string) (*os.File, error) {
 		return nil, fmt.Errorf("lock workspace: %w", errors.Join(ErrNoDirLock, err))
 	}
 	for deadline := time.Now().Add(lockGrace); ; time.Sleep(lockPoll) {
-		err = retry(func() error { return unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
+		err = statedir.TryLock(dir, true)
 		switch {
 		case err == nil:
 			return dir, nil
-		case errors.Is(err, unix.EWOULDBLOCK) && time.Now().Before(deadline):
+		case errors.Is(err, errLocked) && time.Now().Before(deadline):
 			continue
-		case errors.Is(err, unix.EWOULDBLOCK):
+		case errors.Is(err, errLocked):
 			err = &HeldError{Path: path, PID: locker(dir)}
 		default:
 			err = errors.Join(ErrNoDirLock, err)

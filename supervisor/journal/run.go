@@ -37,7 +37,6 @@ type state struct {
 	next     uint64
 	durable  uint64
 	size     int64 // of what a resume would read: the last snapshot, and the inputs since, also those in queue
-	lost     uint64
 	closed   bool
 	soon     bool // the timer is set
 	due      bool // the timer has fired since the first of the lines in the last entry was added
@@ -80,20 +79,6 @@ func (r *Run) Durable() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.st.durable
-}
-
-// Pending counts what is appended and not durable yet, in records and in bytes.
-func (r *Run) Pending() (records, bytes int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.st.records + r.st.taken, r.waiting()
-}
-
-// Lost counts the narration dropped since the run was opened, because the disk was too slow.
-func (r *Run) Lost() uint64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.st.lost
 }
 
 // Fill returns how many bytes a resume would have to read now, and at how many inputs are refused.
@@ -248,7 +233,6 @@ func (r *Run) admit(k Kind, n int) error {
 	case r.st.closed:
 		return ErrClosed
 	case k == Narration && waiting > r.opts.MaxPending:
-		r.st.lost++
 		return fmt.Errorf("%w: the disk does not keep up", ErrDropped)
 	case k == Input && waiting > 2*r.opts.MaxPending:
 		return fmt.Errorf("%w: %d bytes wait for the disk", ErrFull, waiting-n)
@@ -302,14 +286,6 @@ func (r *Run) Update(ctx context.Context, change func(*Meta)) error {
 	case <-ctx.Done():
 		return fmt.Errorf("update run %s: %w", r.id, context.Cause(ctx))
 	}
-}
-
-// Finish waits until everything is durable and records how the run ended. The run may then be pruned.
-func (r *Run) Finish(ctx context.Context, status string) error {
-	if err := r.Sync(ctx); err != nil {
-		return err
-	}
-	return r.Update(ctx, func(m *Meta) { m.Finished, m.Status = true, status })
 }
 
 // closeSlack is the time, beyond Options.CloseWait, for a running disk call: such a call cannot be cancelled.
@@ -423,7 +399,7 @@ const DefaultMaxBytes = 256 << 20
 // Options tune a run. The zero value gives the defaults.
 type Options struct {
 	// Committed is called when all records up to upTo are durable. It runs on the writer's goroutine, which
-	// writes nothing until it returns; it may call Append, but not Sync, Update, Finish or Close.
+	// writes nothing until it returns; it may call Append, but not Sync, Update or Close.
 	Committed func(upTo uint64)
 	// Trouble is called, on the same goroutine and under the same rules, when pending records cannot be made
 	// durable, again when the cause changes, and with nil when it is over. Pending records are lost only if the

@@ -26,7 +26,7 @@ func endRun(t *testing.T, s *Store, id, cwd string, minute int, finished bool) {
 	r := testkit.Must(s.Create(Meta{Run: id, CWD: cwd, Title: "run " + id}, Options{}))(t)
 	add(t, r, 1, 1)
 	if finished {
-		testkit.OK(t, r.Finish(t.Context(), "complete"))
+		testkit.OK(t, finish(t.Context(), r))
 	}
 	closeRun(t, r)
 	setActive(t, r.Dir(), minute)
@@ -288,7 +288,7 @@ func TestWriteCloseOpen(t *testing.T) {
 	closeRun(t, r)
 	testkit.Same(t, "committed up to", 150, committed.Load())
 	testkit.Fails(t, "append after close", testkit.Err(r.Append(Input, nil)), ErrClosed)
-	testkit.Fails(t, "finish after close", r.Finish(context.Background(), "complete"), ErrClosed)
+	testkit.Fails(t, "finish after close", finish(context.Background(), r), ErrClosed)
 	checkRecords(t, s, 150)
 
 	r, rec := openRun(t, s, testRun, Options{})

@@ -103,15 +103,11 @@ func decodeGrant(raw json.RawMessage) (Grant, error) {
 	return e.Grant, e.check()
 }
 
-const (
-	dirName = "grants"
-	// lockWait bounds how long a change waits for the change of another process, which takes milliseconds.
-	lockWait = 5 * time.Second
-)
+const dirName = "grants"
 
 // GrantStore is the grants of one workspace. Several goroutines and processes may use
 // stores of the same workspace at once.
-type GrantStore struct{ own *statedir.Workspace }
+type GrantStore struct{ *statedir.Workspace }
 
 // OpenGrants opens the grants of the workspace cwd in the state directory dir, and creates directories that are
 // missing. It returns *statedir.UnsafeError if one of them is a link or another user's. Close the store.
@@ -122,14 +118,6 @@ func OpenGrants(dir, cwd string) (*GrantStore, error) {
 	}
 	return &GrantStore{own}, nil
 }
-
-// Close releases the store's directory.
-func (s *GrantStore) Close() error { return s.own.Close() }
-
-// Path is the workspace's file.
-func (s *GrantStore) Path() string { return s.own.Path(s.file()) }
-
-func (s *GrantStore) file() string { return s.own.Name + ".json" }
 
 // Load reads the grants, and reports which entries it does not accept. It returns *statedir.UnsafeError or
 // *CorruptError if the whole file is not accepted; there are no grants then.
@@ -206,41 +194,30 @@ func (s *GrantStore) Clear() (removed int, err error) {
 
 // change replaces the file by the result of edit, if edit says so.
 func (s *GrantStore) change(edit func(*document) (bool, error)) error {
-	unlock, err := s.own.Lock(s.own.Name+".lock", lockWait)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	d, err := s.read()
-	if err != nil {
-		return err
-	}
-	changed, err := edit(&d)
-	if err != nil || !changed {
-		return err
-	}
-	if d.Grants == nil {
-		d.Grants = []json.RawMessage{}
-	}
-	b, err := json.MarshalIndent(d, "", " ")
-	if err != nil {
-		return err
-	}
-	b = append(b, '\n')
-	if len(b) > maxBytes {
-		return fmt.Errorf("%s would be over %d KiB: remove grants that are no longer needed", s.Path(), maxBytes>>10)
-	}
-	return s.own.ReplaceLocked(s.file(), s.own.Name+".tmp", b)
+	return s.Change(maxBytes, func() (any, error) {
+		d, err := s.read()
+		if err != nil {
+			return nil, err
+		}
+		changed, err := edit(&d)
+		if err != nil || !changed {
+			return nil, err
+		}
+		if d.Grants == nil {
+			d.Grants = []json.RawMessage{}
+		}
+		return d, nil
+	})
 }
 
 // read reads the file; a missing one is empty.
 func (s *GrantStore) read() (document, error) {
-	fresh := document{V: version, CWD: s.own.CWD}
+	fresh := document{V: version, CWD: s.CWD}
 	corrupt := func(format string, args ...any) (document, error) {
 		return document{}, &CorruptError{s.Path(), fmt.Sprintf(format, args...)}
 	}
 	var d document
-	found, problem, err := s.own.ReadJSON(s.file(), maxBytes, version, &d)
+	found, problem, err := s.Workspace.Load(maxBytes, version, &d)
 	switch {
 	case err != nil:
 		return document{}, err
@@ -249,16 +226,8 @@ func (s *GrantStore) read() (document, error) {
 	case problem != "":
 		return corrupt("%s", problem)
 	}
-	if d.CWD != asJSON(s.own.CWD) {
-		return corrupt("it is for the workspace %q, not for %q", d.CWD, s.own.CWD)
+	if d.CWD != s.CWD {
+		return corrupt("it is for the workspace %q, not for %q", d.CWD, s.CWD)
 	}
 	return d, nil
-}
-
-// asJSON is a text after a round trip through JSON, which replaces invalid UTF-8.
-func asJSON(text string) (back string) {
-	if b, err := json.Marshal(text); err == nil && json.Unmarshal(b, &back) == nil {
-		return back
-	}
-	return text
 }

@@ -140,8 +140,8 @@ func TestModesUnderAnyUmask(t *testing.T) {
 		}
 		unix.Umask(old)
 		testkit.OK(t, err)
-		for name, want := range map[string]fs.FileMode{".": 0o700, "grants": 0o700,
-			"grants/" + s.own.Name + ".json": 0o600, "grants/" + s.own.Name + ".lock": 0o600} {
+		for name, want := range map[string]fs.FileMode{".": 0o700, "grants": 0o700, "grants/" + s.Name + ".json": 0o600,
+			"grants/" + s.Name + ".lock": 0o600} {
 			info := testkit.Must(os.Stat(filepath.Join(state, name)))(t)
 			testkit.Same(t, fmt.Sprintf("umask %o: %s is", umask, name), want, info.Mode().Perm())
 		}
@@ -254,7 +254,7 @@ func TestCorruptFiles(t *testing.T) {
 		"not have version 1":    "{}",
 		"not have version":      "null",
 		"unknown field":         strings.Replace(string(good), `"v": 1`, `"v": 1, "also": 2`, 1),
-		"for the workspace":     strings.Replace(string(good), s.own.CWD, "/elsewhere", 1),
+		"for the workspace":     strings.Replace(string(good), s.CWD, "/elsewhere", 1),
 		"after top-level":       string(good) + "{}",
 		"it is over":            string(good) + strings.Repeat(" ", maxBytes),
 		"not a JSON object (un": string(good[:len(good)/2]),
@@ -276,7 +276,7 @@ func TestEntriesNotBelieved(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
 	bad := []string{`7`, `{}`, `{"rule":"Bash(","by":"human"}`, `{"rule":"Bash"}`, `{"rule":"Bash","by":"arbiter"}`,
 		`{"rule":"Bash","by":"human","also":1}`, `{"action":"00","tool":"Bash","by":"human"}`, `null`}
-	cwd, err := json.Marshal(s.own.CWD)
+	cwd, err := json.Marshal(s.CWD)
 	testkit.OK(t, err)
 	testkit.OK(t, os.WriteFile(s.Path(), fmt.Appendf(nil, `{"v":1,"cwd":%s,"grants":[%s,{"rule":"Bash(ls *)","by":"human"}]}`,
 		cwd, strings.Join(bad, ",")), 0o600))
@@ -336,8 +336,8 @@ func TestManyAddAtOnce(t *testing.T) {
 // TestLockIsNotWaitedForForever: a process that holds the lock and hangs does not block others for long.
 func TestLockIsNotWaitedForForever(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
-	unlock := testkit.Must(s.own.Lock(s.own.Name+".lock", 0))(t)
-	testkit.Fails(t, "s.own.Lock", testkit.Err(s.own.Lock(s.own.Name+".lock", 20*time.Millisecond)), unix.EWOULDBLOCK)
+	unlock := testkit.Must(s.Dir.Lock(s.Name+".lock", 0))(t)
+	testkit.Fails(t, "Lock", testkit.Err(s.Dir.Lock(s.Name+".lock", 20*time.Millisecond)), unix.EWOULDBLOCK)
 	unlock()
 	testkit.OK(t, s.Add(byRule))
 }

@@ -510,7 +510,7 @@ func pathOf(t *testing.T, s Store, cwd string) string {
 	own, file, err := s.open(cwd)
 	testkit.OK(t, err)
 	defer own.Close()
-	return own.Path(file)
+	return own.Dir.Path(file)
 }
 
 func replace(from, to string) func(string) error {

@@ -97,7 +97,7 @@ func (s Store) Record(cwd string) (Record, bool, error) {
 	default:
 		return r, true, nil
 	}
-	return Record{}, false, fmt.Errorf("the record of trust %s is not used: %w", own.Path(file), err)
+	return Record{}, false, fmt.Errorf("the record of trust %s is not used: %w", own.Dir.Path(file), err)
 }
 
 // Trust records a listing, in place of an older one. by says how the trust was given.

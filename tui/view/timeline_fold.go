@@ -103,8 +103,7 @@ func (t *Timeline) session(at time.Time, s contract.Session) {
 	}
 	t.run, t.live, t.simulated = s.Session, true, s.Rehearsal
 	t.close(t.last, func(timelineKey) bool { return true })
-	if !t.last.IsZero() && at.Sub(t.last) >= shortestCut {
-		sum := at.Sub(t.last)
+	if sum := at.Sub(t.last); !t.last.IsZero() && sum > 0 {
 		if n := len(t.cuts); n > 0 {
 			sum += t.cuts[n-1].sum
 		}
@@ -389,9 +388,6 @@ func (l *lane) mergeClose(gap time.Duration) {
 	clear(l.spans[len(kept):])
 	l.spans = kept
 }
-
-// shortestCut is the minimum time without a process after which that time is omitted.
-const shortestCut = time.Minute
 
 // Axis maps the time of a run to places on a line that omits the time in which no process played the run.
 type Axis struct {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -311,4 +312,18 @@ func Killed(t testing.TB, operation string, after int, args ...string) bool {
 	}
 	testkit.Need(t, err == nil, "%s: %v\n%s", operation, err, out)
 	return false
+}
+
+// EachKill gives copies of the directory in each of which an operation was killed, stride steps later than in the last,
+// and after how many steps. args follow the path of the copy. The whole operation takes at least so many steps.
+func (d Dir) EachKill(operation string, stride, least int, args ...string) iter.Seq2[int, Dir] {
+	return func(yield func(int, Dir) bool) {
+		n, c := 1, d.Copy()
+		for ; Killed(d, operation, n, append([]string{c.Path}, args...)...); n, c = n+stride, d.Copy() {
+			if !yield(n, c) {
+				return
+			}
+		}
+		testkit.Check(d, n >= least, "%s: only %d steps", operation, n-1)
+	}
 }

@@ -40,8 +40,9 @@ import (
 
 // ACPConfig is the configuration of the agent.
 type ACPConfig struct {
-	Runs Runs
-	Args []string // flags of arbiter for new runs
+	Runs  Runs
+	State string   // the flag with which other commands find them; empty: none
+	Args  []string // flags of arbiter for new runs
 	// Mode returns the permission mode in which a run in dir starts, or an error if no run can start there.
 	Mode       func(dir string) (string, error)
 	AcceptRisk bool // whether the mode allow-all may be chosen
@@ -1376,7 +1377,7 @@ func (f *acpFollower) askPermission(
 	offered, options := permitsFor(r), []object{}
 	if r.Tool == bridge.ElicitTool {
 		t.Content = append(slices.Clip(t.Content), textContent("To answer it: arbiter allow "+command.ShortID(f.run)+" "+
-			r.Request+" --message TEXT. Allow once answers without a text."))
+			r.Request+f.session.s.State+" --message TEXT. Allow once answers without a text."))
 	}
 	for _, o := range offered {
 		options = append(options, permissionOption(o.id, o.label, o.kind))
@@ -1404,7 +1405,7 @@ func (f *acpFollower) elicit(ctx context.Context, i supervisor.InboxItem) error 
 	if i.Request != nil {
 		text, _ = elicited(*i.Request)
 	}
-	form := formFor("", text, i, "arbiter status "+command.ShortID(f.run))
+	form := formFor("", text, i, "arbiter status "+command.ShortID(f.run)+f.session.s.State)
 	p := form.params()
 	var result mcp.ElicitResult
 	err := f.session.s.call(ctx, "elicitation/create", object{"mode": p.Mode, "sessionId": f.mapper.root,

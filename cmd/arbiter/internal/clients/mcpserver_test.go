@@ -445,7 +445,7 @@ func TestServersQuestionReachesTheHuman(t *testing.T) {
 func TestServersQuestionReachesAnEditor(t *testing.T) {
 	type exchange struct{ can, method, says, result string }
 	cases := map[exchange]contract.CommandBody{
-		{"{}", methodPermission, "arbiter allow 4be1c2d0 perm-1 --message TEXT",
+		{"{}", methodPermission, "arbiter allow 4be1c2d0 perm-1 --state-dir s --message TEXT",
 			`{"outcome":{"outcome":"selected","optionId":"deny"}}`}: elicitedAnswers[`{"action":"decline"}`],
 	}
 	for result, want := range elicitedAnswers {
@@ -556,7 +556,7 @@ func (w *world) edits(can string) *anEditor {
 	testkit.OK(w.t, err)
 	var served sync.WaitGroup
 	served.Go(func() {
-		testkit.OK(w.t, ServeACP(w.t.Context(), in, out, ACPConfig{Runs: w, Words: lineOf,
+		testkit.OK(w.t, ServeACP(w.t.Context(), in, out, ACPConfig{Runs: w, State: " --state-dir s", Words: lineOf,
 			Mode: func(string) (string, error) { return "ask", nil }, Log: slog.New(slog.DiscardHandler)}))
 	})
 	w.t.Cleanup(func() {

@@ -618,11 +618,8 @@ func rewriteConfig(s settings.Choices, file, key, value string) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return command.Environmentf("cannot read the configuration %s: %v", file, command.WithoutPath(err))
 	}
-	out, change := []byte(nil), yamldoc.RemoveText
-	if value != "" {
-		change = func(src []byte, key string) ([]byte, error) { return yamldoc.SetText(src, key, value) }
-	}
-	if out, err = change(src, key); err != nil {
+	out, err := yamldoc.Edit(src, key, value)
+	if err != nil {
 		return command.Usagef("%s: %v", file, err)
 	}
 	dir, err := os.MkdirTemp("", "arbiter-settings-")

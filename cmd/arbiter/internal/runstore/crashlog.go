@@ -114,20 +114,12 @@ func (c *CrashReporter) save(at time.Time, who, text string, events []timedEvent
 		}
 		b.Write(line)
 	}
-	for n := 0; ; n++ {
-		// Two reports of the same second must not overwrite each other.
-		name := fmt.Sprintf("crash-%s-%s-%d.txt", at.UTC().Format("20060102T150405"), who, n)
-		f, err := os.OpenFile(filepath.Join(c.Dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if os.IsExist(err) && n < 1000 {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		_, err = f.WriteString(c.Mask(b.String()))
-		err = errors.Join(err, f.Close())
-		return f.Name(), err
+	f, err := os.CreateTemp(c.Dir, fmt.Sprintf("crash-%s-%s-*.txt", at.UTC().Format("20060102T150405"), who))
+	if err != nil {
+		return "", err
 	}
+	_, err = f.WriteString(c.Mask(b.String()))
+	return f.Name(), errors.Join(err, f.Close())
 }
 
 // followPause is the polling interval of a followed log.

@@ -58,20 +58,6 @@ func (r *Runs) each(
 	return log.Each(ctx, journal.LogPosition{}, take)
 }
 
-// OpenLogOf opens the run that a command's argument names, and its event log. The caller closes both.
-func OpenLogOf(c *cli.Context) (*Runs, journal.Info, *journal.EventLog, error) {
-	store, info, err := OpenOne(c)
-	if err != nil {
-		return nil, info, nil, err
-	}
-	log, err := store.OpenEventLog(info.Run)
-	if err != nil {
-		store.Close()
-		return nil, info, nil, err
-	}
-	return store, info, log, nil
-}
-
 // PrintDamage prints the damage of an event log that a crash does not explain.
 func PrintDamage(stderr io.Writer, h journal.LogHealth) {
 	if list := supervisor.AuditDamage(h); len(list) > 0 {

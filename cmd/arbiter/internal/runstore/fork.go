@@ -341,7 +341,7 @@ func (f *forking) copyEvents(ctx context.Context, log *journal.EventLog) error {
 		return err
 	})
 	write.CloseWithError(err)
-	err = errors.Join(err, <-added)
+	err = <-added // also what kept the log from being read
 	f.end = journal.LogPosition{Offset: offset, Prev: chain}
 	return err
 }

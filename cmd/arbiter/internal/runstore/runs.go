@@ -448,8 +448,7 @@ func ClaudeConfig(o runconfig.Options) string {
 
 // PastReport makes the report of a run from its events and snapshots.
 func PastReport(ctx context.Context, store *Runs, info journal.Info) (*report.Report, journal.LogHealth, error) {
-	mask := settings.SecretMasker(nil)
-	collector := report.NewCollector(mask)
+	collector := report.NewCollector(settings.SecretMasker(nil))
 	health, err := store.EachLine(ctx, info.Run, collector.Take)
 	if err != nil {
 		return nil, health, err
@@ -458,21 +457,19 @@ func PastReport(ctx context.Context, store *Runs, info journal.Info) (*report.Re
 	if r.Run == "" {
 		r.Run, r.Directory, r.Began, r.Ended = info.Run, info.CWD, info.Began.UTC(), info.LastActive.UTC()
 	}
-	addChanges(ctx, store.Root, r, info, mask)
+	addChanges(ctx, store.Root, r, info)
 	return r, health, nil
 }
 
 // addChanges adds the files that differ between the snapshots of the run to a report.
-func addChanges(
-	ctx context.Context, stateDir string, r *report.Report, info journal.Info, mask func(string) string,
-) {
+func addChanges(ctx context.Context, stateDir string, r *report.Report, info journal.Info) {
 	repo, err := PastWork(ctx, stateDir, info)
 	if err == nil {
 		var span workspaces.Span
 		if span, err = repo.Work(ctx); err == nil {
 			var changes []workspaces.Change
 			if changes, err = repo.Changes(ctx, span.From, span.To); err == nil {
-				r.SetChanges(changes, mask)
+				r.SetChanges(changes)
 				return
 			}
 		}

@@ -66,6 +66,12 @@ func TestLinksOfTheSandbox(t *testing.T) {
 	testkit.OK(t, app.Run([]string{"arbiter", "--sandbox-write", link, "--sandbox-hide", link}))
 	testkit.Same(t, "writes", []string{filepath.Join(dir, "real")}, got.Write)
 	testkit.Same(t, "hides", []string{filepath.Join(dir, "real"), link}, got.Hide)
+	work := filepath.Join(dir, "work")
+	testkit.OK(t, os.MkdirAll(filepath.Join(work, "own"), 0o700), os.Symlink("../real", filepath.Join(work, "out")))
+	t.Chdir(work)
+	testkit.OK(t, app.Run([]string{"arbiter", "--sandbox-write", "own"}))
+	testkit.Fails(t, "a link out of the workspace", app.Run([]string{"arbiter", "--sandbox-write", "out"}),
+		"name what it leads to, "+filepath.Join(dir, "real"))
 }
 
 // TestHiddenLogin: agents are not confined by default if they could not log in then.

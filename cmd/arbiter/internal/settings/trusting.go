@@ -382,6 +382,9 @@ func readSandbox(c *cli.Context) (confinement, error) {
 			switch real, err := filepath.EvalSymlinks(path); {
 			case err != nil && list.must:
 				return s, command.Usagef("--%s %s: %v; create it first", list.flag, name, command.WithoutPath(err))
+			case list.must && leadsOut(c, path, real):
+				return s, command.Usagef("--%s %s: it is a link in the workspace, which an agent of an earlier run may have "+
+					"made: name what it leads to, %s", list.flag, name, real)
 			case list.must:
 				path = real
 			case err == nil && real != path:
@@ -391,6 +394,14 @@ func readSandbox(c *cli.Context) (confinement, error) {
 		}
 	}
 	return s, nil
+}
+
+// leadsOut reports whether a path in the workspace leads out of it.
+func leadsOut(c *cli.Context, path, real string) bool {
+	place, _ := command.Workspace(c) // its error is reported elsewhere
+	top, err := filepath.EvalSymlinks(place)
+	within := runconfig.Relative(place, path) != "" || runconfig.Relative(top, path) != ""
+	return err == nil && within && runconfig.Relative(top, real) == ""
 }
 
 // networks are the values of --network.

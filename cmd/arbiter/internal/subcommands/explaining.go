@@ -68,7 +68,7 @@ func (e Env) explain(c *cli.Context) error {
 	}
 	defer store.Close()
 	if c.IsSet("at") {
-		return e.explainMoment(c, store, info.Run)
+		return e.explainMoment(c, store, info)
 	}
 	list, err := DecisionsOf(e.Env, c.Context, store, info.Run)
 	if err != nil {
@@ -176,8 +176,8 @@ func renderTemplates(q decider.Input, set *decider.PromptSet) *Rendered {
 }
 
 // explainMoment shows both inputs as they would be after a record of the journal.
-func (e Env) explainMoment(c *cli.Context, store *runstore.Runs, run string) error {
-	upTo := ^uint64(0)
+func (e Env) explainMoment(c *cli.Context, store *runstore.Runs, info journal.Info) error {
+	run, upTo := info.Run, ^uint64(0)
 	if at := c.String("at"); at != "last" {
 		n, err := strconv.ParseUint(at, 10, 64)
 		if err != nil || n == 0 {
@@ -225,7 +225,8 @@ func (e Env) explainMoment(c *cli.Context, store *runstore.Runs, run string) err
 		questions = append(questions, decider.EvaluateInput(record))
 	}
 	for _, q := range questions {
-		x := Explanation{Run: run, Record: last.Seq, Time: at, Point: q.Point(), Rendered: renderTemplates(q, set)}
+		x := Explanation{Run: run, Rehearsal: info.Rehearsal, Record: last.Seq, Time: at, Point: q.Point(),
+			Rendered: renderTemplates(q, set)}
 		x.Input, _ = json.Marshal(q) // cannot fail with our own types
 		d, err := decider.Rules{}.Decide(c.Context, q)
 		if err != nil {

@@ -49,7 +49,7 @@ check that is pending or fails, or no to a question; 5: also if gh is missing or
 			&cli.BoolFlag{Name: "pr", Usage: "push the branch and open a pull request with gh (asks)"},
 			&cli.BoolFlag{Name: "yes", Usage: "do not ask before --pr pushes"},
 		},
-		Action: e.land,
+		Action: runstore.InRuns(e.land),
 	}
 }
 
@@ -76,7 +76,7 @@ type claim struct {
 	tree   string // on which a criterion was tested
 }
 
-func (e Env) land(c *cli.Context) error {
+func (e Env) land(c *cli.Context, store *runstore.Runs) error {
 	switch {
 	case c.IsSet("message") && strings.TrimSpace(c.String("message")) == "":
 		return command.Usagef("--message is empty: give the text of the commit")
@@ -87,10 +87,10 @@ func (e Env) land(c *cli.Context) error {
 	}
 	l := landing{Env: e, c: c}
 	var err error
-	if l.repo, l.info, err = e.openWork(c, c.Args().First()); err != nil {
+	if l.repo, l.info, err = e.openWork(c, store, c.Args().First()); err != nil {
 		return err
 	}
-	if err := l.read(); err != nil {
+	if err := l.read(store); err != nil {
 		return err
 	}
 	var pr *pullRequest
@@ -230,15 +230,10 @@ func (l *landing) message() string {
 }
 
 // read reads what the run was asked, did and proved.
-func (l *landing) read() error {
+func (l *landing) read(store *runstore.Runs) (err error) {
 	problem := func(err error) error {
 		return command.Environmentf("read run %s: %v", command.ShortID(l.info.Run), err)
 	}
-	store, err := runstore.Open(l.c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
 	if l.report, _, err = runstore.PastReport(l.c.Context, store, l.info); err != nil {
 		return problem(err)
 	}

@@ -63,26 +63,33 @@ func checkout(
 
 // prove runs each claim that has a command twice on the files of the plan, in two checkouts, and makes the note. Nil:
 // there is nothing to prove, or no way to.
-func (l *landing) prove(plan workspaces.Landed, without []string) (*Note, error) {
+func (l *landing) prove(plan workspaces.Landed, without []string) (note *Note, err error) {
 	if l.c.Bool("no-receipts") || len(l.claims) == 0 {
 		return nil, nil
 	}
-	note := &Note{Run: l.info.Run, Tree: plan.Tree, Work: plan.Work, Dir: l.repo.Prefix,
+	ctx, stop := command.Interruptible(l.c.Context, false) // the commands, and the checkouts, must not stay
+	defer stop()
+	defer func() {
+		if ctx.Err() != nil {
+			note, err = nil, command.BySignal(ctx, "nothing was landed")
+		}
+	}()
+	note = &Note{Run: l.info.Run, Tree: plan.Tree, Work: plan.Work, Dir: l.repo.Prefix,
 		Receipts: []Receipt{}}
 	var dirs [2]string
 	for i := range dirs {
-		dir, stage, err := checkout(l.c.Context, l.repo, plan.Tree, l.repo.Prefix)
+		dir, stage, err := checkout(ctx, l.repo, plan.Tree, l.repo.Prefix)
 		if err != nil {
 			return nil, l.failed(err)
 		}
 		defer stage.Close()
 		dirs[i] = dir
 	}
-	b, err := bench(l.c, dirs[0])
+	b, err := bench(ctx, l.c, dirs[0])
 	if err != nil {
 		fmt.Fprintf(l.Stderr, "arbiter: there are no receipts, because checks run in a sandbox only: %s; --unconfined "+
 			"runs them without\n", sanitize.Line(err.Error(), maxWarning))
-		return nil, l.c.Context.Err()
+		return nil, nil
 	}
 	var failed []string
 	for _, c := range l.claims {
@@ -95,7 +102,7 @@ func (l *landing) prove(plan workspaces.Landed, without []string) (*Note, error)
 		case c.Command != "" && c.status != verdict.CheckPassed:
 			why = c.status + " in the run"
 		case c.Command != "":
-			r, problem, err := l.runTwice(b, c, plan.Tree, dirs)
+			r, problem, err := runTwice(ctx, b, c, plan.Tree, dirs)
 			if err != nil {
 				return nil, l.failed(err)
 			}
@@ -120,12 +127,12 @@ func (l *landing) prove(plan workspaces.Landed, without []string) (*Note, error)
 }
 
 // runTwice runs a claim in two checkouts. problem says why that proves nothing.
-func (l *landing) runTwice(
-	b *Bench, c claim, tree string, dirs [2]string,
+func runTwice(
+	ctx context.Context, b *Bench, c claim, tree string, dirs [2]string,
 ) (r Receipt, problem string, err error) {
 	var did [2]Outcome
 	for i, dir := range dirs {
-		if did[i], err = b.Run(l.c.Context, c.Command, dir); err != nil {
+		if did[i], err = b.Run(ctx, c.Command, dir); err != nil {
 			return r, "", err
 		}
 		o := verdict.Outcome{Exit: did[i].Exit, Output: did[i].Output, Bytes: did[i].Bytes}
@@ -210,9 +217,13 @@ type repeated struct {
 
 func (e Env) verify(c *cli.Context, r *workspaces.Repo, commit workspaces.Commit) error {
 	v := verified{Commit: commit.ID, Tree: commit.Tree, Repeated: []repeated{}, Unproven: []Claim{}}
-	err := v.repeat(c, r)
+	ctx, stop := command.Interruptible(c.Context, false) // the commands, and the checkout, must not stay
+	defer stop()
+	err := v.repeat(ctx, c, r)
 	var m *Mismatch
-	if errors.As(err, &m) {
+	if ctx.Err() != nil {
+		return command.BySignal(ctx, "")
+	} else if errors.As(err, &m) {
 		v.Mismatch, v.Why = m.What, m.Text
 	} else if err != nil {
 		return err
@@ -232,8 +243,7 @@ func (e Env) verify(c *cli.Context, r *workspaces.Repo, commit workspaces.Commit
 }
 
 // repeat compares the commit with its note, and runs the commands of the note. The first mismatch is the error.
-func (v *verified) repeat(c *cli.Context, r *workspaces.Repo) error {
-	ctx := c.Context
+func (v *verified) repeat(ctx context.Context, c *cli.Context, r *workspaces.Repo) error {
 	problem := func(err error) error { return command.Environmentf("verify: %v", err) }
 	damaged, err := r.Damaged(ctx, workspaces.Commit{ID: v.Commit, Tree: v.Tree})
 	switch {
@@ -266,7 +276,7 @@ func (v *verified) repeat(c *cli.Context, r *workspaces.Repo) error {
 		return problem(err)
 	}
 	defer stage.Close()
-	b, err := bench(c, dir)
+	b, err := bench(ctx, c, dir)
 	if err != nil {
 		return command.Environmentf("verify: the author of the commit chose the commands, so they run in a sandbox only: "+
 			"%v; --unconfined runs them without", err)
@@ -520,7 +530,7 @@ func newBench() *Bench {
 
 // bench returns what runs commands in dir: with --unconfined without a sandbox, else in one that holds, as a probe
 // found that tried to break out of it. The error says why there is none.
-func bench(c *cli.Context, dir string) (*Bench, error) {
+func bench(ctx context.Context, c *cli.Context, dir string) (*Bench, error) {
 	b := newBench()
 	b.Env = supervisor.GitEnvironment(nil)
 	if c.Bool("unconfined") {
@@ -536,7 +546,7 @@ func bench(c *cli.Context, dir string) (*Bench, error) {
 	}
 	state, _ := command.StatePath(c.String("state-dir")) // without one there is nothing to hide
 	b.config = &bridge.SandboxConfig{Program: program, Hide: command.Private(state), Network: bridge.NetworkNone}
-	ctx, cancel := context.WithTimeout(c.Context, settings.SandboxTrial)
+	ctx, cancel := context.WithTimeout(ctx, settings.SandboxTrial)
 	defer cancel()
 	result, err := sandbox.Verify(ctx, *b.config, sandbox.Place{CWD: dir, Self: []string{self, sandbox.ProbeCommand},
 		Env: proctree.EnvList(proctree.EnvFrom(os.Environ(), nil)), Mark: proctree.Mark{Run: b.owner.Run, Agent: "canary"}})

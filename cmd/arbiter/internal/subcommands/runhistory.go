@@ -34,15 +34,18 @@ import (
 )
 
 // audit prints or verifies an audit.
-func (e Env) audit(c *cli.Context) error {
+func (e Env) audit(c *cli.Context, store *runstore.Runs) error {
 	if c.IsSet("verify") {
-		return e.verifyAudit(c)
+		return e.verifyAudit(c, store)
 	}
-	store, info, log, err := runstore.OpenLogOf(c)
+	info, err := runstore.NamedOrLatest(c, store, c.Args().First())
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	log, err := store.OpenEventLog(info.Run)
+	if err != nil {
+		return err
+	}
 	defer log.Close()
 	w := bufio.NewWriter(e.Stdout)
 	emit := func(l supervisor.AuditLine) error { return supervisor.PrintAudit(w, l) }
@@ -63,7 +66,7 @@ func (e Env) audit(c *cli.Context) error {
 }
 
 // verifyAudit verifies an audit file. A break in it is an error with the line number.
-func (e Env) verifyAudit(c *cli.Context) error {
+func (e Env) verifyAudit(c *cli.Context, store *runstore.Runs) error {
 	if c.NArg() > 1 || c.Bool("json") || c.Bool("text") {
 		return command.Usagef("logs --verify FILE: give at most one RUN, without --json and --text")
 	}
@@ -79,11 +82,6 @@ func (e Env) verifyAudit(c *cli.Context) error {
 	if c.NArg() == 1 && !strings.HasPrefix(a.Run, c.Args().First()) {
 		return command.Failedf("the audit is of run %s", command.ShortID(a.Run))
 	}
-	store, err := runstore.Open(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
 	with := "its run is not here: nothing but the chain was checked"
 	switch _, err := store.Find(a.Run); {
 	case err == nil:
@@ -436,23 +434,18 @@ type filesError struct{ error }
 func (e *filesError) Unwrap() error { return e.error }
 
 // Logs is `arbiter logs`.
-func (e Env) Logs(c *cli.Context) error {
+func (e Env) Logs(c *cli.Context, store *runstore.Runs) error {
 	audit := c.Bool("audit") || c.IsSet("verify")
 	switch {
 	case audit && (c.Bool("follow") || c.Bool("program")):
 		return command.Usagef("logs: --follow and --program are for the log, not for --audit or --verify")
 	case audit:
-		return e.audit(c)
+		return e.audit(c, store)
 	case c.Bool("json") || c.Bool("text"):
 		return command.Usagef("logs: --json and --text need --audit")
 	case c.NArg() > 1:
 		return command.Usagef("logs: give at most one RUN; arbiter sessions lists the runs")
 	}
-	store, err := runstore.Open(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
 	find := func() (journal.Info, error) { return runstore.NamedOrLatest(c, store, c.Args().First()) }
 	if c.NArg() == 0 && c.Bool("follow") {
 		find = func() (journal.Info, error) { return runstore.FindLive(store, "") }
@@ -490,16 +483,30 @@ func (e Env) printStory(c *cli.Context, store *runstore.Runs, info journal.Info,
 	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
 	w := &storyWriter{out: e.Stdout}
-	health, err := store.EachLine(ctx, info.Run, func(_ time.Time, line []byte) error { return w.write(line) })
-	switch {
-	case ctx.Err() != nil:
-		return command.BySignal(ctx, "")
-	case err != nil:
-		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
+	log, err := store.OpenEventLog(info.Run)
+	if err != nil {
+		return err
 	}
-	runstore.PrintDamage(e.Stderr, health)
-	if !follow {
+	defer log.Close()
+	var health journal.LogHealth
+	tell := func() error {
+		health, err = log.Each(ctx, health.Next, func(entry journal.LogEntry) error {
+			if entry.Line == nil {
+				return nil
+			}
+			return w.write(entry.Line)
+		})
+		switch {
+		case ctx.Err() != nil:
+			return command.BySignal(ctx, "")
+		case err != nil:
+			return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
+		}
+		runstore.PrintDamage(e.Stderr, health)
 		return nil
+	}
+	if err := tell(); err != nil || !follow {
+		return err
 	}
 	l, err := runstore.Connect(c, info.Run, nil)
 	switch {
@@ -513,6 +520,10 @@ func (e Env) printStory(c *cli.Context, store *runstore.Runs, info journal.Info,
 		}
 	case store.Player(info.Run) != 0: // it does not answer, or refuses
 		return err
+	default: // it has ended since the log was read
+		if err := tell(); err != nil {
+			return err
+		}
 	}
 	fmt.Fprintf(e.Stderr, "Run %s has ended.\n", command.ShortID(info.Run))
 	return nil
@@ -728,7 +739,7 @@ func (e Env) printSession(r SessionReport, state string, more bool) {
 	line("messages", "%d posted, %d sent, %d seen, %d sent again, %d swallowed, %d requeued, %d returned", l.Posted,
 		l.Sent, l.Seen, l.Resent, l.Swallowed, l.Requeued, l.Returned)
 	if more {
-		line("", "… arbiter logs %s tells of those before", command.ShortID(r.Run))
+		line("", "… arbiter logs %s%s tells of those before", command.ShortID(r.Run), settings.StateForCommand(state))
 	}
 	for _, m := range r.Messages {
 		line("", "%s %-9s %s to %s, %s: %s", m.At.Local().Format(time.TimeOnly), m.Status, m.From, m.To, m.Kind,

@@ -50,11 +50,11 @@ Exit code 1: there is no snapshot.`),
 			&cli.BoolFlag{Name: "name-only", Usage: "only name the files"},
 			&cli.BoolFlag{Name: "json", Usage: "list the files as JSON, with the Git objects of their contents"},
 		},
-		Action: e.diff,
+		Action: runstore.InRuns(e.diff),
 	}
 }
 
-func (e Env) diff(c *cli.Context) error {
+func (e Env) diff(c *cli.Context, store *runstore.Runs) error {
 	run, agent := c.Args().Get(0), c.Args().Get(1)
 	if _, err := runstore.Orchestrator(run); err == nil && c.NArg() == 1 {
 		run, agent = "", run
@@ -68,7 +68,7 @@ func (e Env) diff(c *cli.Context) error {
 	case agent != "" && unnamed != nil:
 		return command.Usagef("diff: there is no agent %q with files: use one such as orch-1", agent)
 	}
-	r, info, err := e.openWork(c, run)
+	r, info, err := e.openWork(c, store, run)
 	if err != nil {
 		return err
 	}
@@ -320,7 +320,7 @@ Exit code 1: there is no snapshot, or the one file of --file was kept.`),
 			&cli.BoolFlag{Name: "dry-run", Usage: "only say what would be done"},
 			&cli.StringFlag{Name: "file", Usage: "revert only this file, a `PATH` from the top of the work tree"},
 		},
-		Action: e.undo,
+		Action: runstore.InRuns(e.undo),
 	}
 }
 
@@ -332,11 +332,11 @@ var revertWords = map[workspaces.Status][2]string{
 	workspaces.Deleted:  {"removed", "would remove"},
 }
 
-func (e Env) undo(c *cli.Context) error {
+func (e Env) undo(c *cli.Context, store *runstore.Runs) error {
 	if c.IsSet("file") && c.String("file") == "" { // probably an unset variable: do not undo everything
 		return command.Usagef("--file is empty: name a file, or leave it out to revert all")
 	}
-	r, info, err := e.openWork(c, c.Args().First())
+	r, info, err := e.openWork(c, store, c.Args().First())
 	if err != nil {
 		return err
 	}
@@ -494,12 +494,7 @@ const maxWarning = 4000
 
 // openWork finds a run (without a name, the last one in this directory), and opens the files that it worked on. It
 // warns of what an agent may have planted there.
-func (e Env) openWork(c *cli.Context, name string) (*workspaces.Repo, journal.Info, error) {
-	store, err := runstore.Open(c)
-	if err != nil {
-		return nil, journal.Info{}, err
-	}
-	defer store.Close()
+func (e Env) openWork(c *cli.Context, store *runstore.Runs, name string) (*workspaces.Repo, journal.Info, error) {
 	info, err := runstore.NamedOrLatest(c, store, name)
 	if err != nil {
 		return nil, info, err
