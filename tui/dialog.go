@@ -328,8 +328,12 @@ func (ds *dialogs) askFirst(l *lack) {
 	if l == &loggedOut {
 		choices = append([]view.PageChoice{{Value: "login", Key: 'l', Label: "Log in, here"}}, choices...)
 	}
-	g := ds.arrive(view.AskData{Title: l.title, Tone: render.Alert, Choices: choices,
+	was := ds.open
+	g := ds.show(view.AskData{Title: l.title, Tone: render.Alert, Choices: choices,
 		Body: func(width int) []render.Line { return ds.firstLines(l, width) }}, ds.answerFirst)
+	if was == nil || !was.first { // it is new to the person
+		g.ask.Arm(now())
+	}
 	g.first = true
 	g.dismiss = ds.d.f.Leave
 	g.answer = func(value string) {

@@ -317,6 +317,7 @@ func TestHostIsKilled(t *testing.T) {
 		testkit.Includes(t, fmt.Sprintf("%s does not name the run and the command", command),
 			h.fails(contract.ExitUsage, strings.Fields(command)...), next)
 	}
+	p.armed("n Not now")
 	p.press("n", "Ctrl+C")
 	h.ended(p, contract.ExitFailed)
 	p = h.open("--resume")

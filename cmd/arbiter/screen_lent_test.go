@@ -127,11 +127,11 @@ func TestLoginOnTheFirstScreen(t *testing.T) {
 esac
 `)
 	p := h.open("--claude", claude)
-	p.await("Log in", "Rehearse")
+	p.armed("q Quit")
 	p.press("q")
 	testkit.Includes(t, "it says", h.ended(p, contract.ExitEnvironment), "not logged in")
 	p = h.open("--claude", claude)
-	p.await("Log in", "Rehearse")
+	p.armed("q Quit")
 	p.press("l")
 	s := p.await("Ctrl+] comes back", "Paste the code:")
 	testkit.Check(t, !s.Alt() && !s.Mouse(), "claude got a terminal with %v", s.Leftovers())

@@ -354,14 +354,13 @@ type Span struct {
 
 // lane is the record of an agent.
 type lane struct {
-	id     string
-	spans  []Span // finished spans, in the order of their ends
-	turns  int
-	tools  int
-	waited time.Duration
-	usd    float64 // without the running turn
-	// unknown reports that it has cost more, and nobody knows how much.
-	unknown bool
+	id      string
+	spans   []Span // finished spans, in the order of their ends
+	turns   int
+	tools   int
+	waited  time.Duration
+	usd     float64 // without the running turn
+	unknown bool    // it has cost more
 }
 
 // mergeClose joins spans of the same kind with less than a gap between them.
