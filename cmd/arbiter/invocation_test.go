@@ -250,8 +250,8 @@ func TestAmbiguousRun(t *testing.T) {
 		"; give more of the id")
 }
 
-// TestNoSnapshotWithoutABridge: a run that cannot start an agent does not wait for the first snapshot, which takes minutes
-// in a large work tree.
+// TestNoSnapshotWithoutABridge: a run that cannot start an agent does not wait for the first snapshot, which takes
+// minutes in a large work tree.
 func TestNoSnapshotWithoutABridge(t *testing.T) {
 	t.Parallel()
 	repo := gittest.New(t, map[string]string{"a.txt": "a\n"})
