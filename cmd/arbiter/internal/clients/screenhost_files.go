@@ -449,7 +449,8 @@ func (h *ScreenHost) Explain(ctx context.Context, run string, number int) (strin
 	if number == 0 {
 		return "", command.Usagef("no decision has been recorded in this run yet")
 	}
-	return "", command.Usagef("run %s has no decision %d: it has %d", command.ShortID(run), number, len(list))
+	return "", command.Usagef("run %s has no decision %d: it has %d", command.ShortID(run), number,
+		runstore.LastDecision(list))
 }
 
 // RunsText lists the runs as text.

@@ -89,7 +89,7 @@ func (e Env) explain(c *cli.Context) error {
 	}
 	if len(found) == 0 {
 		return command.Usagef("run %s has no decision %d: it has %d (arbiter decide --explain %s%s lists them)",
-			command.ShortID(info.Run), c.Int("number"), len(list), command.ShortID(info.Run),
+			command.ShortID(info.Run), c.Int("number"), runstore.LastDecision(list), command.ShortID(info.Run),
 			settings.StateForCommand(store.Root))
 	}
 	if c.Bool("json") {
