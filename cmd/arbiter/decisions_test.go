@@ -154,7 +154,8 @@ func TestExplainListsDecisions(t *testing.T) {
 }
 
 func TestExplainShowsOneWhole(t *testing.T) {
-	r := newJournal(t, threeDecisions(t)...)
+	deferred := input.Decided{Number: 3, Point: decider.PointTalk, Deferred: true} // a line, and no decision
+	r := newJournal(t, append(threeDecisions(t), deferred)...)
 	out, _ := r.arbiter(contract.ExitComplete, "decide", "--explain", r.id, "--number", "1")
 	testkit.Includes(t, "", out, "1 (select)", "model, attempts: 2, $0.0125", "SELECT_MODE planner", "there is no plan",
 		"Plan it.", "could not be used", `"task": "Weave"`, "prompt, as it was read", "the prompt", "as it was",
@@ -178,7 +179,8 @@ func TestExplainShowsOneWhole(t *testing.T) {
 	// Talk has no input.
 	out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "3", r.id)
 	testkit.Excludes(t, "talk", out, "input:", "prompt")
-	testkit.Includes(t, "", stderrOf(r.arbiter(contract.ExitUsage, "decide", "--number", "9", r.id)), "no decision 9")
+	testkit.Includes(t, "", stderrOf(r.arbiter(contract.ExitUsage, "decide", "--number", "9", r.id)),
+		"no decision 9: it has 3 ")
 	// Rules read no prompt: the explanation says that the templates' prompt was not read for the decision.
 	r = newJournal(t, input.Decided{Number: 1, Point: decider.PointSelect, Deferred: true}, byRules(t, "Weave"))
 	_, err = screen().Explain(t.Context(), r.id, 9)

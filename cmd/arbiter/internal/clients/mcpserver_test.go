@@ -629,10 +629,10 @@ func TestWhoAnswers(t *testing.T) {
 		u := w.serve("", nil, func(o *MCPOptions) { o.ModelAnswers = leave })
 		for _, args := range []map[string]any{
 			{"request": "perm-1", "behavior": "allow", "text": "go"},
-			{"choice": "trust"}, {"choice": "skip"}, {"choice": "none"}, {"request": "perm-2", "behavior": "deny"},
+			{"choice": "trust"}, {"choice": "retry", "text": "because"}, {"choice": "skip"}, {"choice": "none"},
+			{"request": "perm-2", "behavior": "deny"},
 			{"request": "perm-1"}, {"request": "perm-1", "behavior": "maybe"}, {"behavior": "allow"}, {},
-			{"request": "perm-1", "behavior": "allow", "choice": "skip"}, {"choice": "skip", "text": "because"},
-			{"text": "Hear me."},
+			{"request": "perm-1", "behavior": "allow", "choice": "skip"}, {"text": "Hear me."},
 		} {
 			args["run"] = theRun
 			_, failed := callMCP[Answered](u, "answer", args)

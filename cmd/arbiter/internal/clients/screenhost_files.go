@@ -439,9 +439,7 @@ func (h *ScreenHost) Explain(ctx context.Context, run string, number int) (strin
 	if err != nil {
 		return "", command.Environmentf("read run %s: %v", command.ShortID(run), err)
 	}
-	most := 0 // some were deferred, or came too late: they share a number
 	for _, r := range slices.Backward(list) {
-		most = max(most, r.Number)
 		if number == 0 || r.Number == number && !r.Unused {
 			var text bytes.Buffer
 			subcommands.WriteExplanation(&text, subcommands.ExplainDecision(run, info.Rehearsal, r, nil))
@@ -451,7 +449,8 @@ func (h *ScreenHost) Explain(ctx context.Context, run string, number int) (strin
 	if number == 0 {
 		return "", command.Usagef("no decision has been recorded in this run yet")
 	}
-	return "", command.Usagef("run %s has no decision %d: it has %d", command.ShortID(run), number, most)
+	return "", command.Usagef("run %s has no decision %d: it has %d", command.ShortID(run), number,
+		runstore.LastDecision(list))
 }
 
 // RunsText lists the runs as text.

@@ -273,6 +273,14 @@ func (r *Runs) Decisions(ctx context.Context, run string) ([]Decision, journal.L
 	return l.decisions, health, err
 }
 
+// LastDecision returns the number of the last decision in a list. Several entries may be about one.
+func LastDecision(list []Decision) (number int) {
+	for _, d := range list {
+		number = max(number, d.Number)
+	}
+	return number
+}
+
 // SameDecision reports whether two decisions have the same result. It ignores reasons and wording.
 func SameDecision(a, b decider.Decision) bool {
 	return a.Decision == b.Decision && (a.Decision != decider.SelectMode || a.Mode == b.Mode)

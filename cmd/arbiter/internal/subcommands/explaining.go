@@ -89,7 +89,7 @@ func (e Env) explain(c *cli.Context) error {
 	}
 	if len(found) == 0 {
 		return command.Usagef("run %s has no decision %d: it has %d (arbiter decide --explain %[1]s lists them)",
-			command.ShortID(info.Run), c.Int("number"), len(list))
+			command.ShortID(info.Run), c.Int("number"), runstore.LastDecision(list))
 	}
 	if c.Bool("json") {
 		found = found[len(found)-1:] // an earlier one only says why it was passed on
