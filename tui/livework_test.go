@@ -116,6 +116,14 @@ func TestNarrowScreenFolds(t *testing.T) {
 		s.Resize(120, 40)
 		s.Expect("– Orchestrator II", "Prove it with fresh eyes")
 		s.ExpectNot("1 agent finished")
+		s.Resize(80, 24)
+		s.does(func(p *fakeRun) {
+			for _, id := range []string{"orch-3", "orch-4"} { // three have ended: a wide screen lists the last two
+				p.call("arbiter", "spawn_orchestrator", `{"prompt":"Look at it."}`)
+				p.call("arbiter", "release_orchestrator", `{"id":"`+id+`","reason":"no longer needed"}`)
+			}
+		})
+		s.Expect("3 agents finished")
 	})
 }
 

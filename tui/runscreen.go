@@ -200,8 +200,10 @@ func (w *runScreen) drawPlan(s tcell.Screen, x, y, width, height int) (took int)
 func (w *runScreen) drawTalk(s tcell.Screen, c render.Canvas, x, y, row int) {
 	width, height := c.Size()
 	finished := ""
-	if n := w.roster.Folded(); n > 0 && !w.tiled {
-		finished = fmt.Sprintf(" %s finished ", words.Count(n, "agent"))
+	if state := w.d.session.state; state != nil && w.narrow {
+		if n := len(state.Agents) - w.roster.Len(); n > 0 { // also those that are never listed
+			finished = fmt.Sprintf(" %s finished ", words.Count(n, "agent"))
+		}
 	}
 	row = w.talk.rule(c, row, finished)
 	if beside := w.sceneBesides(width, height-row); beside > 0 && !w.tiled {

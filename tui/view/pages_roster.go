@@ -17,7 +17,6 @@ import (
 type PageRoster struct {
 	page
 	agents   []PageAgent
-	folded   int // past agents that are only counted
 	selected string
 	rows     []string // ids by row, as last drawn
 }
@@ -26,17 +25,15 @@ type PageRoster struct {
 func NewRoster(look *render.Look) *PageRoster { return &PageRoster{page: newPage(look)} }
 
 // Set replaces the agents, in the order in which they are drawn.
-func (r *PageRoster) Set(agents []PageAgent) { r.agents, r.folded = agents, 0 }
+func (r *PageRoster) Set(agents []PageAgent) { r.agents = agents }
 
 // FoldPast omits the past agents, except one that is selected.
 func (r *PageRoster) FoldPast() {
-	all := r.agents
-	r.agents = slices.DeleteFunc(slices.Clone(all), func(a PageAgent) bool { return a.Past && a.ID != r.selected })
-	r.folded = len(all) - len(r.agents)
+	r.agents = slices.DeleteFunc(slices.Clone(r.agents), func(a PageAgent) bool { return a.Past && a.ID != r.selected })
 }
 
-// Folded returns how many agents are omitted.
-func (r *PageRoster) Folded() int { return r.folded }
+// Len returns how many agents there are.
+func (r *PageRoster) Len() int { return len(r.agents) }
 
 // Selected returns the selected agent, if it is still in the roster.
 func (r *PageRoster) Selected() (string, bool) {
