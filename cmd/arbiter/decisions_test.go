@@ -414,7 +414,7 @@ func TestProviderSettings(t *testing.T) {
 		{[]string{"--decider-temperature", "0.3"}, contract.ExitUsage, "Claude Code has no switch"},
 		{[]string{"--decider-provider", "openai", "--decider-temperature", "3"}, contract.ExitUsage, "between 0 and 2"},
 		{[]string{"--decider-provider", "openai", "--decider-temperature", "NaN"}, contract.ExitUsage,
-			"between 0 and 2"},
+			"use a number"},
 		{[]string{"--decider-max-tokens", "-1"}, contract.ExitUsage, "between 0 and"},
 		{[]string{"--decider-provider", "openai"}, contract.ExitEnvironment, "OPENAI_API_KEY is not set"},
 		{[]string{"--decider-provider", "anthropic", "--decider-key-env", "LOOM"}, contract.ExitEnvironment,

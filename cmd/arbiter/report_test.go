@@ -222,7 +222,7 @@ func TestFactsOnEveryFace(t *testing.T) {
 		{"what was asked", "echo it > dawn.txt", map[string]string{"JSON": `echo it \u003e dawn.txt`},
 			over("they list what was decided")},
 		{"what was allowed", "Allowed by the human", nil, map[string]string{"status": "it says what waits"}},
-		{"author", "changed dawn.txt", map[string]string{"list of files": "dawn.txt +1 -0 orch-1",
+		{"author", "changed dawn.txt", map[string]string{"list of files": "dawn.txt +1 -0 Orch. I @box",
 			"list": "dawn.txt` (+1 -0) by orch-1", "JSON": `"agents":["orch-1"]`},
 			map[string]string{"status": "it shows agents; arbiter diff shows files"}},
 		{"cost", fmt.Sprintf("$%.2f", r.CostUSD), map[string]string{"so far": fmt.Sprintf("$%.2f", st.Cost),

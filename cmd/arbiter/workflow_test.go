@@ -93,7 +93,7 @@ func TestWorkflow(t *testing.T) {
 			"3 select session: RETRY orch-2", "4 evaluate session: SELECT_MODE tester",
 			"5 evaluate session: SELECT_MODE reviewer", "6 evaluate session: COMPLETE",
 		}, rulingsOf(s))
-		testkit.Same(t, "plan", []string{"ppp", "app", "dpp", "ddp", "ddd"}, planned(s))
+		testkit.Same(t, "plan", []string{"ppp", "app", "dpp", "dap", "ddp", "dda", "ddd"}, planned(s))
 		if e := collect[contract.Error](s); len(e) > 0 { // the decider answers: no human is asked
 			t.Errorf("errors %+v", e)
 		}
