@@ -157,7 +157,7 @@ func (f *ForkFinder) Fork(run string) (*Forked, error) {
 	s := &forked.State
 	s.Options.ForkedFrom = &from
 	s.Paused, s.Halted = false, false
-	s.Budget.Day = BudgetDay{} // the other run has cost what this one begins with
+	s.Budget.Day = BudgetDay{BaseUSD: s.Spent()} // that is the cost of the other run
 	if s.Ending == nil {
 		s.Ending = &Ending{Status: contract.StatusInterrupted, Exit: contract.ExitInterrupted, Said: true, Was: s.Task.Phase}
 	}

@@ -225,5 +225,5 @@ func (st *step) goOn(which func(*Handover) bool) {
 	}
 }
 
-// anyDocument is each of them.
+// anyDocument selects every document.
 func anyDocument(*Handover) bool { return true }

@@ -63,6 +63,9 @@ func (st *step) resumed(f input.Resumed) {
 		a.Stopped = false
 		st.chargeLost(a)
 	}
+	if st.Budget.Day.Date != "" { // it may be another day now: the next input has what that has cost
+		st.Budget.Day = BudgetDay{BaseUSD: st.Spent()}
+	}
 	st.endPauses("")                                                   // their timers are gone
 	st.Handoff.WaitingQuestions, st.Lifecycle.TrustQuestion = nil, nil // the agents that asked have ended, too
 	st.Renewal.ShortInRow = 0                                          // the limits may be different now

@@ -152,7 +152,7 @@ func (st *step) toolEnded(a *Agent, r bridge.ToolResult) {
 		st.logNotice(a.Name + " (" + a.ID + "): " + text)
 		st.notice(a.ID, a.Name+": "+text)
 	case a.Fails == failsStopped && a.Status == AgentBusy:
-		a.Fails = 0 // it is told and stopped again if it goes on like that
+		a.Fails = 0 // if it goes on like that, the messages and the stop come again
 		st.notice(a.ID, a.Name+": "+text+"; its turn is stopped")
 		st.do(input.Interrupt{Agent: a.AgentRef})
 	}

@@ -350,6 +350,12 @@ func TestLimitOfADay(t *testing.T) {
 	testkit.Check(t, p.s.Ending != nil &&
 		strings.Contains(p.s.Ending.Summary, "all runs of this day reached $10.0000") &&
 		p.s.Ending.Exit == contract.ExitLimit, "ending %+v", p.s.Ending)
+	o := p.s.Options
+	o.HumanPresent = false
+	p.do(input.Resumed{Options: o, Salt: "/3"}) // on a day that nothing is known about yet
+	testkit.Check(t, p.s.Ending == nil, "the limit of the day before ends it: %+v", p.s.Ending)
+	p.do(input.DaySpent{Day: "2026-03-16", OthersUSD: 10})
+	testkit.Check(t, p.s.Ending != nil && p.s.Ending.Exit == contract.ExitLimit, "ending %+v", p.s.Ending)
 }
 
 var budgetNoon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)

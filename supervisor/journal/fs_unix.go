@@ -108,7 +108,7 @@ func (d *osDir) Present() error {
 	}
 	info, err := lstat(d.name)
 	switch {
-	case (err == nil || errors.Is(err, fs.ErrNotExist)) && d.deleted():
+	case (err == nil && !os.SameFile(info, d.info) || errors.Is(err, fs.ErrNotExist)) && d.deleted():
 		return &vanishedError{d.Path(), "it was deleted", ErrDeleted}
 	case errors.Is(err, fs.ErrNotExist):
 		return &vanishedError{d.Path(), "it is gone", nil}
@@ -124,7 +124,8 @@ func (d *osDir) Present() error {
 	return nil
 }
 
-// deleted reports whether the directory has no name any more: unlike one that was moved, it cannot come back.
+// deleted reports whether the directory, which is not in its place, has no name any more: unlike one that was moved, it
+// cannot come back. Some file systems count no names at all.
 func (d *osDir) deleted() bool {
 	info, err := d.own.Stat(".")
 	if err != nil {

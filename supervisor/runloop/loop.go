@@ -90,7 +90,7 @@ type Loop struct {
 	log       *slog.Logger
 
 	inbox    chan input.Input
-	commands chan input.Input // unbuffered: its sender learns whether the run takes it
+	commands chan input.Input // of clients; unbuffered: a client learns whether the run takes its command
 	urgent   chan input.Input // inputs that do not wait behind the others
 	done     chan struct{}    // closed when Run returns
 	state    atomic.Pointer[supervisor.State]
@@ -164,7 +164,8 @@ func (l *Loop) Restore(s supervisor.State) {
 	l.subagents.Restore(s.Budget.Subagents, s.Budget.SubagentStarts)
 }
 
-// Put puts an input in. It reports false when the run is over, and of a command also when its result is said.
+// Put puts an input in. It reports false when the run is over, and for a client's command also once the run has its
+// result.
 func (l *Loop) Put(f input.Body) bool { return l.putFrom(supervisor.LifecycleHere, f) }
 
 // putFrom puts in an input from the bridge of a host.
@@ -178,7 +179,9 @@ func (l *Loop) putFrom(host string, f input.Body) bool {
 		// These must be able to end a run even if its journal waits for a disk.
 		inbox = l.urgent
 	case input.Command:
-		inbox = l.commands
+		if f.Channel != input.ChannelStdin { // a halt that stands behind it on stdin must be read even if the loop hangs
+			inbox = l.commands
+		}
 		if _, halt := f.Command.Body.(contract.Halt); halt {
 			inbox = l.urgent // nor does it wait behind the events of agents
 		}

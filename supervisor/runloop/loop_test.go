@@ -253,8 +253,9 @@ func TestLoopReportsAnAgentThatDoesNotStart(t *testing.T) {
 	})
 }
 
-// TestLoopAfterTheEnd: every later input gets the answer that the loop has ended, and so does a command that comes
-// while the result is being said: the human's words are not lost.
+// TestLoopAfterTheEnd: every later input gets the answer that the loop has ended, and so does a client's command
+// that comes after the result: the human's words are not lost. A command on stdin does not wait for a busy loop: a halt
+// may stand behind it.
 func TestLoopAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newLiveRun(t, &fakeJournal{}, &fakePort{answer: func(f *fakePort, p bridge.MessageParams) {
@@ -265,7 +266,11 @@ func TestLoopAfterTheEnd(t *testing.T) {
 		for s := n.loop.Snapshot(); s.Ending == nil || !s.Ending.Said; s = n.loop.Snapshot() {
 			time.Sleep(time.Millisecond)
 		}
-		testkit.Check(t, !n.loop.give("late", contract.Say{Text: "wait"}), "a command was taken after the result")
+		now := time.Now()
+		n.give("late", contract.Pause{})
+		testkit.Same(t, "wait of the reader of stdin", 0, time.Since(now))
+		testkit.Check(t, !n.loop.Put(input.Command{Channel: input.ChannelScreen,
+			Command: contract.Command{Ref: "late", Body: contract.Say{Text: "wait"}}}), "a command was taken after the result")
 		n.over()
 		testkit.Check(t, !n.loop.Put(input.InputEnded{}), "an input was taken after the end")
 		testkit.Fails(t, "a tool call after the end", testkit.Err(n.loop.ToolCall(t.Context(), bridge.ToolCallParams{})),

@@ -264,6 +264,9 @@ func (l *Loop) reportTrouble() {
 	b := &l.outbox
 	l.reportForeignWrite()
 	now := b.trouble.Load()
+	if b.givenUp || b.deleted.Load() != nil { // the result says why the run ends
+		return
+	}
 	if now == b.reported || now != nil && b.reported != nil && *now == *b.reported {
 		return
 	}

@@ -197,6 +197,8 @@ func TestASignalInTrouble(t *testing.T) {
 						strings.Contains(r[0].Message, "could not be recorded"), "rejected %v", r)
 				}
 				testkit.Same(t, "results", 1, len(hearing[contract.Result](n)))
+				testkit.Check(t, !deleted || len(hearing[contract.Error](n)) == 0, "a run that ends asks for room: %+v",
+					hearing[contract.Error](n))
 			})
 		}
 		t.Run(name, func(t *testing.T) { scene(t, false) })
