@@ -143,7 +143,7 @@ func (p *plainHost) Run(line string) (handled bool, text string) {
 	case !ok:
 		return true, "/" + c.Name + " needs a screen; /help lists what works here."
 	}
-	return true, plainRun{l, p}.Put(contract.Command{Ref: "plain", Body: body})
+	return true, plainRun{l, p}.Put(contract.Command{Ref: body.CommandType(), Body: body})
 }
 
 // plainMoment is what a slash command of the plain frontend is about.

@@ -296,7 +296,7 @@ func (s *plainSession) put(c contract.CommandBody) {
 		if run == nil {
 			return s.says(NotTaken)
 		}
-		return s.says(run.Put(contract.Command{Body: c}))
+		return s.says(run.Put(contract.Command{Ref: c.CommandType(), Body: c}))
 	})
 }
 

@@ -58,6 +58,7 @@ func TestRunIsPrinted(t *testing.T) {
 		want := []contract.CommandBody{contract.Say{Text: "That."}, contract.Say{Text: "/literally"},
 			contract.Say{Text: "!now"}}
 		testkit.Same(t, "", want, s.host.puts)
+		testkit.Same(t, "the answer to a text is known by", "message", s.host.ref)
 		s.expect("! needs a screen: use another terminal; to send the line as text, begin with !!\n")
 		s.emit("arbiter", contract.Question{Text: "This or that?"}) // asked again
 		s.expect("The Arbiter asks: This or that?\nType your answer.\n\n")
@@ -632,6 +633,7 @@ type fake struct {
 	sink   runloop.Sink
 	tasks  []string
 	puts   []contract.CommandBody
+	ref    string // of the last one
 	ended  int
 	stops  int
 	fail   error
@@ -684,7 +686,7 @@ func (f *fake) Put(c contract.Command) string {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.puts = append(f.puts, c.Body)
+	f.puts, f.ref = append(f.puts, c.Body), c.Ref
 	return ""
 }
 

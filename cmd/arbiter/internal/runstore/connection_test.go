@@ -91,9 +91,13 @@ func TestRunEndsDuringConnecting(t *testing.T) {
 type answering struct {
 	control.Service
 	ending bool
+	asked  chan bool
 }
 
-func (a answering) Status() any { return LiveStatus{Ending: a.ending} }
+func (a answering) Status() any {
+	a.asked <- true
+	return LiveStatus{Ending: a.ending}
+}
 
 // TestWhoPlaysARun: a run that is ending is waited for, unless it counts, and so is a process that does not listen yet.
 func TestWhoPlaysARun(t *testing.T) {
@@ -103,10 +107,11 @@ func TestWhoPlaysARun(t *testing.T) {
 	all, id := &Runs{store, root}, "aaaa1111-plays"
 	run := testkit.Must(store.Create(journal.Meta{Run: id, CWD: root}, journal.Options{}))(t)
 	info := testkit.Must(FindLive(all, id))(t)
+	asked := make(chan bool, 4)
 	serve := func(ending bool) *control.Server {
 		address := &net.UnixAddr{Name: all.SocketOf(id, control.SocketName), Net: "unix"}
 		l := testkit.Must(net.ListenUnix("unix", address))(t)
-		return control.Serve(l, answering{ending: ending}, slog.New(slog.DiscardHandler))
+		return control.Serve(l, answering{ending: ending, asked: asked}, slog.New(slog.DiscardHandler))
 	}
 	listens := make(chan *control.Server, 1)
 	go func() { listens <- serve(false) }()
@@ -114,8 +119,12 @@ func TestWhoPlaysARun(t *testing.T) {
 	(<-listens).Close()
 	defer serve(true).Close()
 	testkit.Check(t, all.Plays(t.Context(), info, true), "one that ends does not count")
+	for len(asked) > 0 {
+		<-asked
+	}
 	goesOn := make(chan bool)
 	go func() { goesOn <- all.Plays(t.Context(), info, false) }()
+	<-asked // otherwise it might have ended before
 	testkit.OK(t, run.Close())
 	testkit.Check(t, !<-goesOn, "one that ends goes on")
 	testkit.Check(t, !all.Plays(t.Context(), info, true), "one that has ended counts")

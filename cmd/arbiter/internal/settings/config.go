@@ -238,7 +238,7 @@ func (s Setting) isEmpty(c *cli.Context) bool {
 	return slices.ContainsFunc(EnvName(s), func(variable string) bool {
 		text, there := os.LookupEnv(variable)
 		value := fmt.Sprint(c.Value(s.Name))
-		return there && text == "" && (value == "" || value == "false")
+		return there && text == "" && (value == "" || value == "false" && c.Count(s.Name) == 0) // not on the line
 	})
 }
 

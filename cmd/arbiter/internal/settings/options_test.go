@@ -138,6 +138,12 @@ func TestAnEmptyVariableSetsNothing(t *testing.T) {
 		testkit.Check(t, over.DecisionCache && !got.Given["sandbox"] && over.MaxCostUSD == 2, "resumed with %+v", over)
 		return err
 	}))
+	testkit.OK(t, Parsed([]string{"--config", file, "--decision-cache=false"}, func(c *cli.Context) error {
+		got, err := ReadChoices(c)
+		over := got.Over(runconfig.Options{Model: "haiku", Permissions: "rules", DecisionCache: true})
+		testkit.Check(t, !got.Options.DecisionCache && !over.DecisionCache, "the flag does not count: %+v", got.Options)
+		return err
+	}))
 }
 
 func TestMakes(t *testing.T) {
