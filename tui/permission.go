@@ -116,10 +116,11 @@ func (q *permissions) permitCommand(c view.EditorCommand) bool {
 	}
 	request := &waiting[0]
 	begun, ok := q.begun(c.Name)
+	_, waits := q.d.session.state.Permission.Find(q.written)
 	switch {
 	case ok:
 		request = &begun
-	case q.written != "": // the text is not meant for another one
+	case q.written != "" && !waits: // the text is not meant for another one
 		q.written = ""
 		q.d.flash("That request no longer waits. Enter again answers the one that does.")
 		return false

@@ -151,6 +151,10 @@ func TestPermissionBySlash(t *testing.T) {
 		s.expectPermit(contract.Permit{Request: "three", Behavior: "deny", Message: "use the loom"})
 		s.Press("Enter")
 		s.expectPermit(contract.Permit{Request: "four", Behavior: "deny", Message: "not two"})
+		s.waits("five")
+		s.Press("Alt+p", "r", "Ctrl+U")
+		s.Type("/allow\n") // another answer to the same one
+		s.expectPermit(contract.Permit{Request: "five", Behavior: "allow", Scope: "once"})
 	})
 }
 

@@ -283,17 +283,20 @@ out {"type":"result","subtype":"success","is_error":false,"result":"OTHER","user
 }
 
 // TestCostsWithoutAResult: a turn that has no result has cost what was last reported of it, or what other turns have
-// cost since the last result.
+// cost since the last result. No later turn bears that again.
 func TestCostsWithoutAResult(t *testing.T) {
 	t.Parallel()
 	s := fake(t, fakeCounts)
 	id := s.send(fakeStarted + fakeMessage("m1", 777))
 	await(s.host, 1, func(b bridge.Spent) bool { return b.CostUSD == 0.5 })
-	s.message(bridge.MessageParams{MessageID: uuid.NewString(), Steer: true,
+	other := s.message(bridge.MessageParams{MessageID: uuid.NewString(), Steer: true,
 		Content: `out {"type":"command_lifecycle","command_uuid":"` + id + `","state":"completed"}
-out {"type":"system","subtype":"session_state_changed","state":"idle"}`})
+out {"type":"system","subtype":"session_state_changed","state":"idle"}
+exit 1`})
 	testkit.Like(t, "ended", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatProtocol, CostUSD: 0.5},
 		s.turnOf(id))
+	lost := s.turnOf(other)
+	testkit.Check(t, lost.Outcome == bridge.TurnLost && lost.CostUSD == 0, "lost after that: %+v", lost)
 	s = fake(t, fakeGood)
 	testkit.Like(t, "lost", bridge.Turn{Outcome: bridge.TurnLost, CostUSD: 0.25}, s.turn(fakeStarted+
 		`out {"type":"result","subtype":"success","is_error":false,"result":"PEER","origin":{"kind":"peer"},`+

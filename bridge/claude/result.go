@@ -111,9 +111,12 @@ func (c *costs) add(f resultFrame) {
 func (r *reader) closeUnended(t *bridge.Turn) {
 	r.calls.closeTurn(t)
 	r.costs.take(t)
-	if reported := r.spending.reported; reported.CostUSD > t.CostUSD {
+	s := &r.spending
+	if reported := s.reported; reported.CostUSD > t.CostUSD {
+		s.base.CostUSD, s.base.Usage = s.base.CostUSD+reported.CostUSD-t.CostUSD, s.base.Usage.Plus(reported.Usage)
 		t.CostUSD, t.Usage = reported.CostUSD, reported.Usage
 	}
+	s.reported = bridge.Spent{} // a turn that is lost later must not bear it again
 }
 
 // maxModels bounds how many models are reported for a turn.

@@ -102,10 +102,9 @@ func (r *Repo) under(ctx context.Context, attribute string, fits func(string) bo
 	return under, nil
 }
 
-// addConverted adds all files except those that git may be unable to convert, since it then adds nothing: files of a
-// required filter whose program, for example git-lfs, is missing or fails, and text that is not in its
-// working-tree-encoding. They stay as they are in the index. It returns them, and fails with errConverted if there are
-// none.
+// addConverted adds all files except those that git cannot convert, since it then adds nothing: files of a required
+// filter whose program, for example git-lfs, is missing or fails, or text that is not in its working-tree-encoding, or
+// both. They stay as they are in the index. It returns them, and fails with errConverted if there are none.
 func (r *Repo) addConverted(ctx context.Context, omit, env []string) (left []string, err error) {
 	names, err := r.filters(ctx, "required", env)
 	if err != nil {
@@ -115,27 +114,39 @@ func (r *Repo) addConverted(ctx context.Context, omit, env []string) (left []str
 	if err != nil {
 		return nil, err
 	}
-	for attribute, why := range map[string]struct {
-		text string
-		fits func(value string) bool
-	}{
-		"filter": {"%q, because the filter %q fails", func(v string) bool { return slices.Contains(names, v) }},
-		"working-tree-encoding": {"%q, because text of the working-tree-encoding %q cannot be converted",
-			func(v string) bool { return v != "unspecified" && v != "unset" }},
-	} {
-		under, err := r.under(ctx, attribute, why.fits, changed, env)
-		if err != nil {
-			return nil, err
-		}
-		for path, value := range under {
-			omit, left = append(omit, path), append(left, fmt.Sprintf(why.text, path, value))
-		}
+	filtered, err := r.under(ctx, "filter", func(v string) bool { return slices.Contains(names, v) }, changed, env)
+	if err != nil {
+		return nil, err
 	}
-	if len(left) == 0 {
-		return nil, errConverted
+	encoded, err := r.under(ctx, "working-tree-encoding",
+		func(v string) bool { return v != "unspecified" && v != "unset" }, changed, env)
+	if err != nil {
+		return nil, err
+	}
+	err = errConverted
+	for _, leave := range []struct{ filtered, encoded bool }{{true, false}, {false, true}, {true, true}} {
+		if leave.filtered && len(filtered) == 0 || leave.encoded && len(encoded) == 0 {
+			continue
+		}
+		all := slices.Clone(omit)
+		left = nil
+		without := func(under map[string]string, why string) {
+			for path, value := range under {
+				all, left = append(all, path), append(left, fmt.Sprintf("%q, because "+why, path, value))
+			}
+		}
+		if leave.filtered {
+			without(filtered, "the filter %q fails")
+		}
+		if leave.encoded {
+			without(encoded, "text of the working-tree-encoding %q cannot be converted")
+		}
+		if err = r.add(ctx, all, env); git.Exit(err) <= 1 {
+			break
+		}
 	}
 	slices.Sort(left)
-	return left, r.add(ctx, omit, env)
+	return left, err
 }
 
 var errConverted = errors.New("no conversion is in the way")

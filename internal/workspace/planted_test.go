@@ -385,15 +385,36 @@ func TestFilterIsMissing(t *testing.T) {
 	}
 }
 
-// TestWrongEncoding: a file that git cannot convert does not keep the others from being recorded, and is named.
+// TestWrongEncoding: files that git cannot convert do not keep the others from being recorded, and are named. What it
+// can convert is recorded beside them.
 func TestWrongEncoding(t *testing.T) {
-	d := gittest.New(t, map[string]string{".gitattributes": "*.rc working-tree-encoding=UTF-16\n", "a": "1\n",
-		"x.rc": "\xff\xfe1\x00"})
-	d.Write("x.rc", "as an agent writes it\n", "a", "2\n")
-	s := testkit.Must(d.Open(nil).Once(ctx, "base"))(d)
-	testkit.Check(t, d.Tree(s.Commit.Tree)["a"] == "100644 2\n", "it is not recorded")
-	want := `"x.rc", because text of the working-tree-encoding "UTF-16" cannot be converted`
-	testkit.Same(t, "it is named", []string{want}, s.Problems)
+	const good, bad = "\xff\xfe2\x00", "as an agent writes it\n"
+	encoding := `"x.rc", because text of the working-tree-encoding "UTF-16" cannot be converted`
+	filter := `"x.big", because the filter "rot" fails`
+	for _, c := range []struct {
+		text, clean string
+		problems    []string
+	}{
+		{bad, "", []string{encoding}},
+		{bad, "cat", []string{encoding}},
+		{good, "no-such-program", []string{filter}},
+		{bad, "no-such-program", []string{filter, encoding}},
+	} {
+		d := gittest.New(t, map[string]string{".gitattributes": "*.rc working-tree-encoding=UTF-16\n*.big filter=rot\n",
+			"a": "1\n", "x.rc": "\xff\xfe1\x00", "x.big": "1\n"})
+		if c.clean != "" {
+			d.UserConfig("filter.rot.required", "true")
+			d.UserConfig("filter.rot.clean", c.clean)
+		}
+		d.Write("a", "2\n", "x.rc", c.text, "x.big", "2\n")
+		s := testkit.Must(d.Open(nil).Once(ctx, "base"))(d)
+		testkit.Same(t, "named", c.problems, s.Problems)
+		tree := d.Tree(s.Commit.Tree)
+		for file, left := range map[string]bool{"a": false, "x.rc": slices.Contains(c.problems, encoding),
+			"x.big": slices.Contains(c.problems, filter)} {
+			testkit.Check(t, strings.HasPrefix(tree[file], "100644 2") != left, "%s is %q", file, tree[file])
+		}
+	}
 }
 
 // TestOwnFilter: a filter that the repository's own configuration defines does not run. Snapshots have its files as
