@@ -410,12 +410,12 @@ func TestDeletedIdle(t *testing.T) {
 	})
 }
 
-// TestDeleted: when the files are lost for good, nothing more is reported as durable, and Close says what is
+// TestDeleted: when the files are lost for good, nothing more is reported as durable, and Close says at once what is
 // lost.
 func TestDeleted(t *testing.T) {
 	s := newTestStore(t)
 	told := make(chan error, 100)
-	r := createRun(t, s, testRun, Options{Retry: 20 * time.Millisecond, CloseWait: 100 * time.Millisecond,
+	r := createRun(t, s, testRun, Options{Retry: 20 * time.Millisecond, CloseWait: time.Hour, // for nothing
 		Trouble: func(err error) { told <- err }})
 	addBatches(t, r, 4, 2)
 	testkit.OK(t, os.RemoveAll(r.Dir()))

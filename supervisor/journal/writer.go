@@ -66,7 +66,7 @@ func (w *writer) run() {
 			w.report(err)
 			retry = time.After(w.r.opts.Retry)
 		}
-		if late || (stop == nil && !w.busy()) {
+		if late || stop == nil && (!w.busy() || errors.Is(err, ErrDeleted)) {
 			break
 		}
 		if w.syncDue == nil && len(w.events.lines) > 0 {
