@@ -269,8 +269,9 @@ func TestLoopAfterTheEnd(t *testing.T) {
 		now := time.Now()
 		n.give("late", contract.Pause{})
 		testkit.Same(t, "wait of the reader of stdin", 0, time.Since(now))
-		testkit.Check(t, !n.loop.Put(input.Command{Channel: input.ChannelScreen,
-			Command: contract.Command{Ref: "late", Body: contract.Say{Text: "wait"}}}), "a command was taken after the result")
+		taken := n.loop.Put(input.Command{Channel: input.ChannelScreen,
+			Command: contract.Command{Ref: "late", Body: contract.Say{Text: "wait"}}})
+		testkit.Check(t, !taken, "a command was taken after the result")
 		n.over()
 		testkit.Check(t, !n.loop.Put(input.InputEnded{}), "an input was taken after the end")
 		testkit.Fails(t, "a tool call after the end", testkit.Err(n.loop.ToolCall(t.Context(), bridge.ToolCallParams{})),
