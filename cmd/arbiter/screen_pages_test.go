@@ -48,7 +48,7 @@ func TestScreenShowsChanges(t *testing.T) {
 		h.env = append(h.env, "EDITOR="+vi)
 		p := h.open(h.args...)
 		p.await("Is it well?")
-		p.pressed("F5", "CHANGES", "1 file ", "thread.txt", "Orch", "+1 -1")
+		p.pressed("F5", "CHANGES", "1 file ", "thread.txt", "Orch. I", "+1 -1")
 		p.press("Enter")
 		p.await("1 of 1", "@@ -1,2 +1,2 @@", "- green", "+ blue") // the list's preview has no number of places
 		p.press("e")
