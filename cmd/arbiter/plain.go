@@ -416,8 +416,8 @@ func focusText(s *supervisor.State, a *supervisor.Agent, items []eventtext.Activ
 	if a.Mode != "" {
 		b.WriteString(" (" + sanitize.Line(a.Mode, 60) + ")")
 	}
-	fmt.Fprintf(&b, ": %s, process %d, session %s, %s%s.\n", a.Status, a.Generation, sanitize.Line(a.SessionID, 60),
-		eventtext.Dollars(a.Spent()), eventtext.Simulated(s.Options.Rehearsal))
+	fmt.Fprintf(&b, ": %s, process %d, session %s, %s.\n", a.Status, a.Generation, sanitize.Line(a.SessionID, 60),
+		eventtext.Costs(eventtext.Dollars(a.Spent()), s.Options.Rehearsal, a.CostUnknown))
 	if brief := strings.TrimSpace(a.Brief); brief != "" {
 		b.WriteString("Its brief: " + eventtext.Sentence(sanitize.Line(words.FirstLine(brief), 300)) + "\n")
 	}

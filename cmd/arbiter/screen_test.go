@@ -365,7 +365,8 @@ func TestFocusInWords(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
 	a := &supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2},
 		Mode: "developer", Brief: "Mend it.\n\nAll of it."},
-		AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentBusy}}
+		AgentProcess:  supervisor.AgentProcess{Status: supervisor.AgentBusy},
+		AgentSpending: supervisor.AgentSpending{CostUnknown: true}}
 	items := []eventtext.ActivityItem{{At: at, Text: "I begin"}}
 	for range maxFocusItems {
 		items = append(items,
@@ -380,7 +381,7 @@ func TestFocusInWords(t *testing.T) {
 	s.Agents = []*supervisor.Agent{a}
 	s.Options.Rehearsal = true
 	got := focusText(s, a, items)
-	testkit.Includes(t, "", got, " (developer): ", "process 2, ", "$0.00 simulated.\n", "Its brief: Mend it.\n",
+	testkit.Includes(t, "", got, " (developer): ", "process 2, ", "$0.00 simulated + ?.\n", "Its brief: Mend it.\n",
 		"- 03:04:05 Edit a.go, +3 -0 lines, 2 s.\n", "- 03:04:05 Bash go vet, failed: exit")
 	testkit.Check(t, !strings.Contains(got, "I begin") && !strings.Contains(got, "\x1b") &&
 		strings.Count(got, "\n- ") == maxFocusItems, "told\n%s", got)
