@@ -202,6 +202,26 @@ func (p Place) Check() error {
 	return nil
 }
 
+// CheckLogs fails with [*ChangedError] unless the logs of references are files in directories. git follows a link there,
+// and what it appends contains settings of the repository, such as user.name: a line for a shell to run.
+func (p Place) CheckLogs() error {
+	for _, dir := range slices.Compact([]string{p.GitDir, p.CommonDir}) {
+		err := filepath.WalkDir(filepath.Join(dir, "logs"), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && !d.Type().IsRegular() {
+				return &ChangedError{path + " is neither a file nor a directory, and git would write there"}
+			}
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // pointer reads a path from a small file; "" if there is none.
 func pointer(file, prefix, base string) string {
 	text, err := read(file, maxPointer)

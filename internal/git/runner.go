@@ -89,6 +89,9 @@ func (c Call) words() []string {
 
 func (c Call) name() string { return c.words()[0] }
 
+// logging are the commands that write logs of references.
+var logging = []string{"update-ref", "notes", "worktree", "fetch"}
+
 // Text runs a call that only reads, and returns its output without the last line end.
 func (r Runner) Text(ctx context.Context, args ...string) (string, error) {
 	out, err := r.Do(ctx, Call{Args: args})
@@ -105,7 +108,11 @@ func (r Runner) Write(ctx context.Context, args ...string) (string, error) {
 // starting it.
 func (r Runner) Do(ctx context.Context, c Call) (text []byte, err error) {
 	if r.At != nil {
-		if err := r.At.Check(); err != nil {
+		err := r.At.Check()
+		if err == nil && slices.Contains(logging, c.name()) {
+			err = r.At.CheckLogs()
+		}
+		if err != nil {
 			return nil, fmt.Errorf("git %s: %w", c.name(), err)
 		}
 		view, err := r.At.View(r.Views)

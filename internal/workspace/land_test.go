@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -72,6 +73,33 @@ func merged() map[string]string {
 	}
 	want["edit"] = "100644 one\n2\n3\n4\n5\n6\nseven\n"
 	return want
+}
+
+// TestLandWritesNoLogElsewhere: a link that an agent has put in place of a log of references is reported, and git appends
+// nothing to what it leads to.
+func TestLandWritesNoLogElsewhere(t *testing.T) {
+	for _, name := range []string{"", "HEAD", "refs/heads", "refs/heads/trunk", "refs/heads/pipe"} {
+		t.Run(name, func(t *testing.T) {
+			d := workedLand(t, false)
+			before := d.Git("rev-parse", "HEAD")
+			elsewhere := filepath.Join(t.TempDir(), "trunk")
+			testkit.OK(t, os.WriteFile(elsewhere, nil, 0o600))
+			log := filepath.Join(d.Path, ".git/logs", name)
+			testkit.OK(t, os.RemoveAll(log))
+			switch filepath.Base(name) {
+			case "pipe":
+				testkit.OK(t, syscall.Mkfifo(log, 0o600))
+			case "HEAD", "trunk":
+				testkit.OK(t, os.Symlink(elsewhere, log))
+			default:
+				testkit.OK(t, os.Symlink(filepath.Dir(elsewhere), log))
+			}
+			_, err := workspace.Land(ctx, d.Open(nil), workspace.LandRequest{Commit: main})
+			testkit.Fails(t, "landing", err, "is neither a file nor a directory")
+			testkit.Same(t, "elsewhere", "", string(testkit.Must(os.ReadFile(elsewhere))(t)))
+			testkit.Same(t, "HEAD", before, d.Git("rev-parse", "HEAD"))
+		})
+	}
 }
 
 func TestLand(t *testing.T) {
