@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
@@ -252,6 +251,7 @@ type client struct {
 	end      context.CancelFunc
 	requests chan struct{} // those served at a time
 	work     sync.WaitGroup
+	put      chan struct{} // closed after the last command; only the goroutine that reads uses it
 
 	mu         sync.Mutex
 	over       bool // no more work may be started
@@ -270,8 +270,7 @@ func (c *client) Handle(_ context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Re
 		c.answer(req, nil, &jsonrpc2.Error{Code: jsonrpc2.CodeMethodNotFound,
 			Message: fmt.Sprintf("unknown method %.100q", req.Method)})
 		return
-	case slices.Contains([]string{MethodWrite, MethodResize, MethodPut}, req.Method):
-		// On this goroutine, so that they keep their order. A command waits only until the run has accepted it.
+	case req.Method == MethodWrite || req.Method == MethodResize: // on this goroutine, so that they keep their order
 		result, err := do(c, req)
 		c.answer(req, result, err)
 		return
@@ -284,8 +283,16 @@ func (c *client) Handle(_ context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Re
 		c.answer(req, nil, &jsonrpc2.Error{Code: CodeBusy, Message: "too many requests at once"})
 		return
 	}
+	before, done := c.put, make(chan struct{})
+	if req.Method == MethodPut {
+		c.put = done
+	}
 	started := c.start(func() {
 		defer func() { <-c.requests }()
+		defer close(done)
+		if req.Method == MethodPut && before != nil {
+			<-before // commands keep their order, but a halt does not wait behind one that has no answer yet
+		}
 		result, err := do(c, req)
 		if a, ok := result.(*attached); ok && err == nil {
 			c.answer(req, a.AttachResult, nil)

@@ -149,17 +149,26 @@ func TestTextForARunThatEnds(t *testing.T) {
 }
 
 // deaf is a run that does not answer.
-type deaf struct{ ending }
+type deaf struct {
+	ending
+	asked chan bool
+}
 
-func (deaf) Put(ctx context.Context, _ control.PutParams) error {
+func (d deaf) Put(ctx context.Context, _ control.PutParams) error {
+	d.asked <- true
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// TestLeavingARunThatHangs: a command that the run has not taken does not keep the frontend.
+func (deaf) Halt(context.Context, control.HaltParams) control.HaltResult {
+	return control.HaltResult{Halted: true}
+}
+
+// TestLeavingARunThatHangs: a command that the run has not taken keeps neither a halt nor the frontend.
 func TestLeavingARunThatHangs(t *testing.T) {
 	socket := testkit.Must(host.Listen(t.TempDir(), control.SocketName))(t)
-	server := control.Serve(socket.UnixListener, deaf{}, slog.New(slog.DiscardHandler))
+	d := deaf{asked: make(chan bool)}
+	server := control.Serve(socket.UnixListener, d, slog.New(slog.DiscardHandler))
 	defer server.Close()
 	client, _, err := control.Dial[runstore.LiveStatus](t.Context(), socket.Path, nil)
 	testkit.OK(t, err)
@@ -169,6 +178,8 @@ func TestLeavingARunThatHangs(t *testing.T) {
 	s.client.Store(client)
 	taken := make(chan bool)
 	go func() { taken <- s.Put(contract.Command{Body: contract.Pause{}}) }()
+	<-d.asked
+	testkit.Same(t, "halt", "All is still. /continue wakes them.", s.Halt())
 	s.Leave()
 	testkit.Check(t, !<-taken, "it was taken")
 }
