@@ -70,7 +70,8 @@ type Frontend struct {
 	// It belongs to the one worker that begins a run.
 	read map[string]journal.LogPosition
 
-	detached bool // the run is left running; owned by tview's loop
+	detached atomic.Bool     // the run is left running
+	begins   context.Context // of the start of a run, which goes on if the run is left running
 
 	mu        sync.Mutex // guards the following fields
 	posts     []func()   // run by tview's loop before the next paint
@@ -127,9 +128,11 @@ func (f *Frontend) Run(ctx context.Context) error {
 			log.Close()
 		}
 	}()
-	ctx, cancel := context.WithCancel(ctx)
+	begins, stop := context.WithCancel(ctx)
+	defer stop()
+	ctx, cancel := context.WithCancel(begins)
 	defer cancel()
-	f.ctx = ctx
+	f.ctx, f.begins = ctx, begins
 	if err := f.open(); err != nil {
 		return err
 	}
@@ -154,6 +157,9 @@ func (f *Frontend) Run(ctx context.Context) error {
 		over = true
 	}
 	cancel()
+	if !f.detached.Load() {
+		stop()
+	}
 	pumped := make(chan struct{})
 	go func() { pumping.Wait(); close(pumped) }()
 	if !over {
@@ -178,7 +184,7 @@ func (f *Frontend) Run(ctx context.Context) error {
 		}
 	}
 	f.workers.Wait()
-	if f.detached && f.run != nil {
+	if f.detached.Load() && f.run != nil {
 		f.run.Leave()
 	}
 	f.mu.Lock()

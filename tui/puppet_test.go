@@ -350,7 +350,7 @@ func (h *fakeHost) Without() {
 	h.without++
 }
 
-func (h *fakeHost) Begin(_ context.Context, b Begin, sink runloop.Sink) (Run, error) {
+func (h *fakeHost) Begin(ctx context.Context, b Begin, sink runloop.Sink) (Run, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.begun = append(h.begun, b)
@@ -362,7 +362,8 @@ func (h *fakeHost) Begin(_ context.Context, b Begin, sink runloop.Sink) (Run, er
 		return nil, h.refuse
 	}
 	if h.strange != nil {
-		return h.strange(sink), nil
+		run := h.strange(sink)
+		return run, ctx.Err()
 	}
 	h.run = newFakeRun(h.t, h, b.Task, sink)
 	return h.run, nil

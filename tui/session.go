@@ -178,7 +178,7 @@ func (s *session) leave() {
 
 // detach leaves the run running, also one that is only beginning.
 func (s *session) detach() {
-	s.d.f.detached = true
+	s.d.f.detached.Store(true)
 	s.d.f.Leave()
 }
 
@@ -267,7 +267,7 @@ func (f *Frontend) beginRun(ctx context.Context, b Begin) (Run, error) {
 			f.read[b.Resume] = b.After // even if it is refused below
 		}
 	}
-	run, err := f.options.Host.Begin(ctx, b, f.box.put)
+	run, err := f.options.Host.Begin(f.begins, b, f.box.put)
 	if err != nil {
 		return nil, err
 	}

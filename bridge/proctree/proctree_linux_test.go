@@ -375,7 +375,7 @@ func TestEndBesideAProcessThatHangs(t *testing.T) {
 		return usual(pid)
 	}
 	defer func() { environFile = usual }()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // a busy machine must have killed the other one by then
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // to kill the other one on a busy machine
 	defer cancel()
 	testkit.Fails(t, "the end", testkit.Err(other.Kill(ctx)), "hangs in the kernel")
 	<-other.Done()
