@@ -142,7 +142,7 @@ func (c *Child) Signal(sig syscall.Signal) error {
 // ends first.
 func (c *Child) Kill(ctx context.Context) (others int, err error) {
 	c.killing.Lock()
-	killed, err := killAll(ctx, true, c.family)
+	killed, err := killAll(ctx, c.family)
 	c.killing.Unlock()
 	for key := range killed {
 		if key.pid != c.PID() {

@@ -44,8 +44,6 @@
 // os/exec; the function that BecomeSubreaper returns stops it and waits for it. A process that has become
 // the subreaper must start every child that gets a process group of its own through [Start], so that the
 // reaper can tell children from orphans. [AdoptOrphans] is for the process above, and starts none.
-// Each read of an environment has a goroutine, because it lasts as long as its process hangs in the kernel: a search
-// first ends the processes that it knows, and then waits for what is still being read.
 //
 // # Limits
 //

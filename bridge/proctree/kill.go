@@ -3,7 +3,6 @@ package proctree
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"syscall"
 	"time"
@@ -71,7 +70,7 @@ func SweepMarked(m Mark) int {
 	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
 	defer cancel()
 	known := map[procKey]bool{}
-	killed, _ := killAll(ctx, false, func(s snapshot) procSet { // Survivors lists those that outlive the deadline
+	killed, _ := killAll(ctx, func(s snapshot) procSet { // Survivors lists those that outlive the deadline
 		found := s.descendants(known)
 		s.addMarked(m, found)
 		if m.Agent == "" {
@@ -100,14 +99,13 @@ func SurvivorsMarked(m Mark) []Process {
 	return left
 }
 
-// killAll kills the processes that find selects until there are none, and returns them. It skips processes that this
-// process may not signal (another user's). One whose environment cannot be read yet may be one of them: when all
-// others have ended, it is waited for. below says that only descendants of this process are sought.
-func killAll(ctx context.Context, below bool, find finder) (killed map[procKey]bool, err error) {
+// killAll kills the processes that find selects until there are none, and returns them. It skips processes
+// that this process may not signal (another user's).
+func killAll(ctx context.Context, find finder) (killed map[procKey]bool, err error) {
 	killed, immune := map[procKey]bool{}, map[procKey]bool{}
 	calm, busy := 0, 0
 	for {
-		found, s := freeze(find)
+		found, unsure := freeze(find)
 		left := 0
 		for key, p := range found {
 			if errors.Is(p.signal(unix.SIGKILL), unix.EPERM) {
@@ -119,19 +117,10 @@ func killAll(ctx context.Context, below bool, find finder) (killed map[procKey]b
 			left++
 			killed[key] = true
 		}
-		p, late := s.hanging(found, below)
 		switch {
 		case left > 0:
 			calm, busy = 0, 0
-		case late != nil:
-			select {
-			case <-late.done:
-				continue
-			case <-ctx.Done():
-				return killed, fmt.Errorf("process %d (%s), which may belong to it, hangs in the kernel: %w", p.pid, p.name,
-					ctx.Err())
-			}
-		case s.unsure(found):
+		case unsure:
 			busy++
 		default:
 			calm++
@@ -148,13 +137,15 @@ func killAll(ctx context.Context, below bool, find finder) (killed map[procKey]b
 }
 
 // freeze stops the processes that find selects until a scan finds no new one, so that none forks between
-// the scan and the kill. It also returns the last scan. It stops no child of this process between fork and exec: if
-// this process died then, such a child would hold its locks and pipes.
-func freeze(find finder) (found procSet, s snapshot) {
+// the scan and the kill. unsure reports that the last scan may have missed a process. freeze stops no child
+// of this process between fork and exec: if this process died then, such a child would hold its locks and
+// pipes.
+func freeze(find finder) (found procSet, unsure bool) {
 	stopped := map[procKey]bool{}
 	for range freezeRounds {
-		s = sharedScanFully()
+		s := sharedScanFully()
 		found = find(s)
+		unsure = s.unsure(found)
 		grew := false
 		syscall.ForkLock.RLock() // os/exec holds it from fork to exec
 		for key, p := range found {
@@ -168,7 +159,7 @@ func freeze(find finder) (found procSet, s snapshot) {
 			break
 		}
 	}
-	return found, s
+	return found, unsure
 }
 
 // descendants returns the running processes that are in known or descend from it, and adds each to known:
@@ -225,7 +216,7 @@ func (c *Child) KillNew(before Present) (int, error) {
 	defer cancel()
 	c.killing.Lock()
 	defer c.killing.Unlock()
-	killed, err := killAll(ctx, true, func(s snapshot) procSet {
+	killed, err := killAll(ctx, func(s snapshot) procSet {
 		found := c.family(s)
 		maps.DeleteFunc(found, func(key procKey, _ proc) bool {
 			_, known := before[key]

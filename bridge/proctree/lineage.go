@@ -71,7 +71,7 @@ func parentChain(pid int) (line []proc, err error) {
 func ancestors(line []proc) []Ancestor {
 	list := make([]Ancestor, len(line))
 	for i, p := range line {
-		env, _ := p.environ(sweepTimeout)
+		env := environ(p.pid)
 		list[i] = Ancestor{PID: p.pid, Start: p.start, Name: p.name, Runs: entriesOf(env, EnvRun),
 			Agents: entriesOf(env, EnvAgent), Unreadable: env == nil}
 	}

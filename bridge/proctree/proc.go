@@ -3,9 +3,7 @@ package proctree
 import (
 	"bytes"
 	"os"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -30,13 +28,10 @@ type snapshot struct {
 	// not end its own ancestors.
 	spared map[int]bool
 	env    map[int][]byte // what environ has read so far
-	unread map[int]*reading
-	wait   time.Duration // for an environment
 }
 
 func scan() snapshot {
-	s := snapshot{byPID: processes(), spared: map[int]bool{1: true}, env: map[int][]byte{},
-		unread: map[int]*reading{}, wait: time.Second}
+	s := snapshot{byPID: processes(), spared: map[int]bool{1: true}, env: map[int][]byte{}}
 	for pid := os.Getpid(); pid > 1 && !s.spared[pid]; pid = s.byPID[pid].ppid {
 		s.spared[pid] = true
 	}
@@ -46,100 +41,50 @@ func scan() snapshot {
 // killable reports whether p runs and may be killed at all.
 func (s snapshot) killable(p proc) bool { return !p.zombie() && !p.kernel && !s.spared[p.pid] }
 
-// reading is a read of an environment. Linux makes the reader wait for the lock of the process's memory, and a process
-// that hangs in the kernel, such as on a lost network file system, may hold it.
-type reading struct {
-	begun time.Time
-	done  chan struct{} // closed when env is set
-	env   []byte
-}
-
-// readings has those that have not returned: no second one of the same process is begun. Each has a goroutine, which
-// ends at the latest with its process. [killAll] waits for it.
-var readings = struct {
-	sync.Mutex
-	of map[procKey]*reading
-}{of: map[procKey]*reading{}}
-
-// environ is [environ]. late is the read if it has lasted for longer than wait.
-func (p proc) environ(wait time.Duration) (env []byte, late *reading) {
-	readings.Lock()
-	r := readings.of[p.key()]
-	if r == nil {
-		r = &reading{begun: time.Now(), done: make(chan struct{})}
-		readings.of[p.key()] = r
-		go func() {
-			r.env = environ(p.pid)
-			readings.Lock()
-			defer readings.Unlock()
-			delete(readings.of, p.key())
-			close(r.done)
-		}()
-	}
-	readings.Unlock()
-	select {
-	case <-r.done:
-		return r.env, nil
-	case <-time.After(time.Until(r.begun.Add(wait))):
-		return nil, r
-	}
-}
-
-// environ is [environ], read once; nil while the read lasts. [scanFully] has read the environments of all processes
-// that may be killed, so that its snapshot can be shared.
+// environ is [environ], read once. [scanFully] has read the environments of all processes that may be
+// killed, so that its snapshot can be shared.
 func (s snapshot) environ(pid int) []byte {
-	if _, read := s.env[pid]; !read {
-		s.environOf(s.byPID[pid])
+	env, read := s.env[pid]
+	if !read {
+		env = environ(pid)
+		s.env[pid] = env
 	}
-	return s.env[pid]
-}
-
-func (s snapshot) environOf(p proc) {
-	env, late := p.environ(s.wait)
-	if s.env[p.pid] = env; late != nil {
-		s.unread[p.pid] = late
-	}
-}
-
-// hanging returns a process outside of found whose environment is still being read; with below, only one that descends
-// from this process, as all do that a subreaper has started.
-func (s snapshot) hanging(found procSet, below bool) (p proc, late *reading) {
-	for pid, late := range s.unread {
-		p := s.byPID[pid]
-		if _, known := found[p.key()]; !known && (!below || s.isBelow(pid)) {
-			return p, late
-		}
-	}
-	return p, nil
-}
-
-// isBelow reports whether a process descends from this one.
-func (s snapshot) isBelow(pid int) bool {
-	for range s.byPID { // a scan is not atomic: parents may form a ring
-		if pid = s.byPID[pid].ppid; pid == os.Getpid() {
-			return true
-		}
-	}
-	return false
+	return env
 }
 
 // bears reports whether the environment that pid was started with holds the mark. It returns false if the
 // environment cannot be read (another user's, a zombie's).
 func (s snapshot) bears(pid int, m Mark) bool {
+	env := s.environ(pid)
+	if len(env) == 0 {
+		return false
+	}
 	for _, want := range m.Env() {
-		name, value, _ := strings.Cut(want, "=")
-		if !slices.Contains(entriesOf(s.environ(pid), name), value) {
+		if !hasEntry(env, want) {
 			return false
 		}
 	}
 	return true
 }
 
+// hasEntry looks for a whole NUL-terminated entry.
+func hasEntry(env []byte, want string) bool {
+	if !bytes.Contains(env, []byte(want)) { // nearly always the case, and quick to find out
+		return false
+	}
+	for entry := range bytes.SplitSeq(env, []byte{0}) {
+		if string(entry) == want {
+			return true
+		}
+	}
+	return false
+}
+
 // entriesOf lists the non-empty values of a variable in an environment. There can be more than one if a program appends
 // to an environment instead of replacing an entry.
 func entriesOf(env []byte, name string) []string {
 	name += "="
-	if !bytes.Contains(env, []byte(name)) { // nearly always the case, and quick to find out
+	if !bytes.Contains(env, []byte(name)) {
 		return nil
 	}
 	var values []string

@@ -65,12 +65,10 @@ func (s snapshot) scanNew(last int) {
 			if err != nil {
 				continue
 			}
-			s.environOf(p)
+			env := environ(pid)
 			if fd, err := unix.PidfdOpen(pid, 0); err == nil { // otherwise it is a thread
 				unix.Close(fd)
-				s.byPID[pid] = p
-			} else {
-				delete(s.unread, pid)
+				s.byPID[pid], s.env[pid] = p, env
 			}
 		}
 		last = now
@@ -113,13 +111,10 @@ func readSmall(path string) ([]byte, error) {
 	return buf[:n], nil
 }
 
-// environFile is a variable only for tests.
-var environFile = func(pid int) string { return "/proc/" + strconv.Itoa(pid) + "/environ" }
-
 // environ returns the environment with which pid was started, NUL after each entry. It is nil if this
 // process may not read it, and empty if there is none, or none at this moment.
 func environ(pid int) []byte {
-	env, err := os.ReadFile(environFile(pid))
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
 	}

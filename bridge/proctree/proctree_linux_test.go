@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -358,33 +357,6 @@ func TestLineage(t *testing.T) {
 	testkit.Same(t, "several marks", []string{"one", "two"},
 		entriesOf([]byte(EnvRun+"=one\x00X=\x00"+EnvRun+"=two\x00"), EnvRun))
 	testkit.Fails(t, "an unknown process has a lineage", testkit.Err(Lineage(1<<30)))
-}
-
-// TestEndBesideAProcessThatHangs: a process whose environment cannot be read does not hold up the end of others. It is
-// waited for as long as possible, because it may bear the mark, too.
-func TestEndBesideAProcessThatHangs(t *testing.T) {
-	run, fifo, usual := testkit.Run(t), filepath.Join(t.TempDir(), "environ"), environFile
-	testkit.OK(t, unix.Mkfifo(fifo, 0o600))
-	other, hanging := amid(t, EnvRun+"="+run), amid(t, EnvRun+"="+run)
-	var hangs atomic.Bool
-	hangs.Store(true)
-	environFile = func(pid int) string {
-		if pid == hanging.PID() && hangs.Load() {
-			return fifo
-		}
-		return usual(pid)
-	}
-	defer func() { environFile = usual }()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // to kill the other one on a busy machine
-	defer cancel()
-	testkit.Fails(t, "the end", testkit.Err(other.Kill(ctx)), "hangs in the kernel")
-	<-other.Done()
-	swept := make(chan int)
-	go func() { swept <- Sweep(run, "") }()
-	hangs.Store(false)
-	testkit.Must(os.OpenFile(fifo, os.O_WRONLY, 0))(t).Close()
-	testkit.Same(t, "swept", 1, <-swept)
-	<-hanging.Done()
 }
 
 // TestEndHitsNoOtherProcess: a pid that now belongs to another process is not killed.

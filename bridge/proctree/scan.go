@@ -3,17 +3,14 @@ package proctree
 import (
 	"os"
 	"sync"
-	"time"
 )
 
 // scanFully is scan with all environments read, followed by the processes that were born since it began: a
 // process that forks and ends at once may have ended before it is read, and its child was not listed. No
 // slow step follows, so that the processes found can still be stopped.
 func scanFully() snapshot {
-	const quick = 50 * time.Millisecond // [killAll] waits for a read that lasts longer when it has ended all others
 	last := lastPID()
 	s := scan()
-	s.wait = quick
 	for pid, p := range s.byPID {
 		if s.killable(p) {
 			s.environ(pid)

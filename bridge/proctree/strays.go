@@ -34,7 +34,7 @@ func SweepStrays(dead func(run string) bool) map[string]int {
 	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
 	defer cancel()
 	known := map[procKey]bool{}
-	killed, _ := killAll(ctx, false, func(s snapshot) procSet { // the next sweep kills those that outlive the deadline
+	killed, _ := killAll(ctx, func(s snapshot) procSet { // the next sweep kills those that outlive the deadline
 		for key, run := range in.strays(s) {
 			runs[key], known[key] = run, true
 		}
