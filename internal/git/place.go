@@ -202,8 +202,8 @@ func (p Place) Check() error {
 	return nil
 }
 
-// CheckLogs fails with [*ChangedError] unless the logs of references are files in directories. git follows a link there,
-// and what it appends contains settings of the repository, such as user.name: a line for a shell to run.
+// CheckLogs fails with [*ChangedError] unless the logs of references are files in directories. git follows a link
+// there, and what it appends contains settings of the repository, such as user.name: a line for a shell to run.
 func (p Place) CheckLogs() error {
 	for _, dir := range slices.Compact([]string{p.GitDir, p.CommonDir}) {
 		err := filepath.WalkDir(filepath.Join(dir, "logs"), func(path string, d fs.DirEntry, err error) error {

@@ -75,8 +75,8 @@ func merged() map[string]string {
 	return want
 }
 
-// TestLandWritesNoLogElsewhere: a link that an agent has put in place of a log of references is reported, and git appends
-// nothing to what it leads to.
+// TestLandWritesNoLogElsewhere: a link that an agent has put in place of a log of references is reported, and git
+// appends nothing to what it leads to.
 func TestLandWritesNoLogElsewhere(t *testing.T) {
 	for _, name := range []string{"", "HEAD", "refs/heads", "refs/heads/trunk", "refs/heads/pipe"} {
 		t.Run(name, func(t *testing.T) {
