@@ -243,8 +243,10 @@ func BenchmarkHook(b *testing.B) {
 	server := host.ServeHooks(dir, run, &host.Terminals{}, slog.New(slog.DiscardHandler))
 	b.Cleanup(server.Close)
 	b.Setenv(hookclient.TokenEnv, run.token(server)) // hook processes are our descendants, like an agent's
-	// A compaction is blocked each time, so that there is an answer.
+	// A compaction is blocked, so that there is an answer; not for ever in one turn, so a turn begins before each.
 	event := string(hooks.Input{Event: hooks.PreCompact, Trigger: hooks.TriggerAuto, SessionID: session}.JSON())
+	prompt := hookclient.Request(hooks.Input{Event: hooks.UserPromptSubmit, SessionID: session},
+		os.Getenv(hookclient.TokenEnv))
 	kinds := []struct {
 		name string
 		args []string
@@ -255,6 +257,7 @@ func BenchmarkHook(b *testing.B) {
 		{name: "told", args: []string{arbiter, "hook", "--socket", server.Path()}, says: true},
 	}
 	for b.Loop() {
+		testkit.Must(hookclient.Exchange(server.Path(), prompt, time.Now().Add(hookclient.Deadline)))(b)
 		for i := range kinds {
 			k := &kinds[i]
 			cmd := exec.Command(k.args[0], k.args[1:]...)
