@@ -176,6 +176,15 @@ func TestBuildFlagsMatchReleases(t *testing.T) {
 	}
 }
 
+// TestNightlyRunsEveryPart: the workflow runs each part that the script has.
+func TestNightlyRunsEveryPart(t *testing.T) {
+	text := string(testkit.Must(os.ReadFile("../../scripts/nightly"))(t))
+	parts := regexp.MustCompile(`\|\| parts=\((.*)\)`).FindStringSubmatch(text)
+	testkit.Need(t, parts != nil, "scripts/nightly has no list of its parts")
+	testkit.Includes(t, string(testkit.Must(os.ReadFile("../../.github/workflows/nightly.yml"))(t)),
+		"matrix: {part: ["+strings.ReplaceAll(parts[1], " ", ", ")+"]}")
+}
+
 // TestScriptsRun: what is called as a command can be called as one.
 func TestScriptsRun(t *testing.T) {
 	for _, name := range []string{"scripts/setup", "scripts/build", "scripts/packages", "scripts/demo", "scripts/test",
