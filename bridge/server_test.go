@@ -258,6 +258,7 @@ func TestShutdownStopsAllAndNamesTheRest(t *testing.T) {
 		}})
 		r.l.sweep = func(string) int { return 2 }
 		go r.Check(r.ctx, oneCheck)
+		synctest.Wait()
 		r.spawn(t, "good", 1)
 		slow := r.spawn(t, "slow", 1)
 		slow.stop = func(ctx context.Context, now bool) error {
