@@ -45,22 +45,21 @@ type Options struct {
 
 // Frontend is the screen on a terminal. [Frontend.Run] owns all that belongs to it.
 type Frontend struct {
-	options   Options
-	screen    *render.Screen
-	app       *tview.Application
-	history   *history.Store
-	subagents view.Subagents    // which subagent started which
-	activity  eventtext.Tracker // what all agents do
-	timeline  view.Timeline     // and when
-	box       *mailbox
-	pump      *pump
-	root      *app
-	ctx       context.Context // ends when the frontend does
-	workers   sync.WaitGroup
-	commands  chan queuedCommand // capacity 64: a person's actions never fill it
-	quit      chan struct{}      // closed when the user wants to leave
-	lent      atomic.Bool        // another program has the terminal
-	once      sync.Once
+	options  Options
+	screen   *render.Screen
+	app      *tview.Application
+	history  *history.Store
+	activity eventtext.Tracker // what all agents do
+	timeline view.Timeline     // and when
+	box      *mailbox
+	pump     *pump
+	root     *app
+	ctx      context.Context // ends when the frontend does
+	workers  sync.WaitGroup
+	commands chan queuedCommand // capacity 64: a person's actions never fill it
+	quit     chan struct{}      // closed when the user wants to leave
+	lent     atomic.Bool        // another program has the terminal
+	once     sync.Once
 
 	partial  bool                // the store has only the last events; owned by tview's loop
 	indexing sync.WaitGroup      // until all events of earlier processes can be read
@@ -304,7 +303,6 @@ func (f *Frontend) Leave() { f.once.Do(func() { close(f.quit) }) }
 // take receives an event from the pump.
 func (f *Frontend) take(t queuedEvent) {
 	f.history.Add(t.at, t.e)
-	f.subagents.Add(t.e)
 	f.activity.Add(t.at, t.e)
 	f.timeline.Add(t.at, t.e)
 	if t.again || contract.Narrates(t.e.Body) {

@@ -58,8 +58,9 @@ type Store struct {
 	parties  map[string]uint16 // numbers of their parties, from 1
 	talk     *Thread
 	agents   map[string]*Thread
-	progress map[int]progress // of running subagents, by their entry
-	edits    map[int]edit     // of messages, by their first entry
+	progress map[int]progress  // of running subagents, by their entry
+	edits    map[int]edit      // of messages, by their first entry
+	parents  map[string]string // the subagents that another one started, by their calls
 	lost     int
 	problem  error // the last one of reading a log
 }
@@ -103,6 +104,7 @@ func New(memory int) *Store {
 		memory: memory, live: &liveTexts{}, open: make(map[key][]int), kinds: make(map[string]uint16),
 		parties: make(map[string]uint16),
 		agents:  make(map[string]*Thread), progress: make(map[int]progress), edits: make(map[int]edit),
+		parents: make(map[string]string),
 	}
 	c.talk = c.newThread()
 	return c
@@ -123,6 +125,13 @@ func (c *Store) Lost() (int, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.lost, c.problem
+}
+
+// Parent returns the subagent that started a subagent; empty: an agent itself did, or too many are known.
+func (c *Store) Parent(subagent string) string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.parents[subagent]
 }
 
 // Add adds an event. Only one goroutine may call it. It may read the log.
@@ -185,6 +194,10 @@ func (c *Store) link(r record, at time.Time, e contract.Event, size int) {
 	}
 	if r.link != isOutcome && !c.edited(e, n) {
 		c.enter(e, all, n)
+	}
+	if use, ok := e.Body.(contract.ToolUse); ok && use.Subagent != "" && (use.Tool == "Agent" || use.Tool == "Task") &&
+		len(c.parents) < maxAgents {
+		c.parents[strings.Clone(use.ToolUse)] = strings.Clone(use.Subagent)
 	}
 	if p, ok := e.Body.(contract.SubagentProgress); ok {
 		if entries := c.open[key{subagents, e.ID, subagentID(p.ToolUse, p.Description)}]; len(entries) > 0 {

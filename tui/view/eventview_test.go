@@ -547,9 +547,9 @@ func TestErrorIsWrappedOnce(t *testing.T) {
 }
 
 func TestSubagentParents(t *testing.T) {
-	var k Subagents
+	k := history.New(history.Memory)
 	use := func(id, subagent string) {
-		k.Add(contract.Event{ID: "orch-1", Body: contract.ToolUse{Tool: "Agent", ToolUse: id, Subagent: subagent}})
+		k.Add(dawn, contract.Event{ID: "orch-1", Body: contract.ToolUse{Tool: "Agent", ToolUse: id, Subagent: subagent}})
 	}
 	use("a", "")
 	use("b", "a")
@@ -560,11 +560,10 @@ func TestSubagentParents(t *testing.T) {
 		c := EventStream(entry("orch-1", contract.ToolUse{Tool: "Read", Input: json.RawMessage(`{}`), Subagent: id}), o)
 		testkit.Same(t, fmt.Sprintf("the depth of %q", id), depth, c.Indent)
 	}
-	for i := range 2 * maxSubagents {
+	for i := range 9999 {
 		use(fmt.Sprint(i), "a")
 	}
-	testkit.Check(t, len(k.parents) == maxSubagents && k.Parent(fmt.Sprint(2*maxSubagents-1)) == "" &&
-		k.Parent("b") == "a", "%d remembered", len(k.parents))
+	testkit.Check(t, k.Parent("1") == "a" && k.Parent("9998") == "" && k.Parent("b") == "a", "too many are remembered")
 }
 
 func TestLive(t *testing.T) {
