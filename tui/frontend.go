@@ -313,6 +313,14 @@ func (f *Frontend) take(t queuedEvent) {
 	f.mu.Unlock()
 }
 
+// cut ends what runs by the last reports of a process that has gone. The pump waits meanwhile.
+func (f *Frontend) cut() {
+	end := contract.Event{ID: contract.Supervisor, Body: contract.Result{Status: contract.StatusInterrupted}}
+	f.history.Cut(end)
+	f.activity.Add(now(), end)
+	f.timeline.Add(now(), end)
+}
+
 // changed returns the channel that signals changes of the current run.
 func (f *Frontend) changed() <-chan struct{} {
 	f.mu.Lock()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -245,6 +246,34 @@ func TestInterruptedRun(t *testing.T) {
 		defer s.host.mu.Unlock()
 		got := s.host.begun[len(s.host.begun)-1]
 		testkit.Check(t, got.Resume == fakeRunID, "begun: %+v", got)
+	})
+}
+
+// TestNothingRunsInAGoneProcess: once the process that plays a run is killed, no call, no subagent and no turn of its
+// agents is shown as running, neither on the tiles, nor in the stream of an agent, nor on the timeline.
+func TestNothingRunsInAGoneProcess(t *testing.T) {
+	play(t, 200, 50, nil, func(s *scene) {
+		s.crowd()
+		s.does(func(p *fakeRun) { p.does("orch-1", bridge.Delta{Text: "Half a sentence"}) })
+		s.Expect("◆ Bash go test ./...", "Half a sentence")
+		p := s.host.present()
+		p.mu.Lock()
+		p.over, p.outcome = true, Outcome{Exit: contract.ExitFailed, Text: "gone", Lost: true}
+		close(p.done)
+		p.mu.Unlock()
+		s.Settle()
+		s.Press("Esc")
+		s.Expect("cut off")
+		s.ExpectNot("◆ Bash", "◆ Callers", "2 subagents")
+		s.Press("Alt+1")
+		s.Expect("– Bash", "cut off")
+		s.ExpectNot("◆ Bash", "Half a sentence")
+		s.Press("Alt+2")
+		s.Expect("– Callers in the writer (Explore)  cut off")
+		s.ExpectNot("at work", "◆ Callers")
+		s.Press("F6")
+		s.Advance(time.Minute)
+		s.ExpectNot(" now")
 	})
 }
 

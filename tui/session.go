@@ -333,6 +333,7 @@ func (s *session) parted() {
 		for _, r := range requests { // the process that waited for them has gone
 			s.d.f.box.put(now(), contract.Event{ID: r.Params.ID, Body: r.Withdrawal()})
 		}
+		s.d.f.cut()
 		s.d.dialogs.askResume()
 		s.d.dialogs.open.ask.Arm(now())
 	case o.Exit == contract.ExitBug || o.Lost:

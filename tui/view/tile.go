@@ -262,8 +262,7 @@ func (p tilePainter) past(i eventtext.ActivityItem, last bool) []render.Line {
 		mark, role = render.Span{Text: g.Failed, Role: render.Bad}, render.Base
 		tail = render.Of(render.Bad, eventtext.Exit(i.Result))
 	case i.Cut:
-		mark = render.Span{Text: g.Skipped, Role: render.Warn}
-		tail = render.Of(render.Warn, "cut off")
+		mark, tail = cutOff(g)
 	case i.Added+i.Removed > 0:
 		tail = eventLineCounts(i.Added, i.Removed)
 	case i.Until.Sub(i.At) >= time.Second:
