@@ -9,6 +9,7 @@ package tui
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -86,7 +87,7 @@ const flashFor = 6 * time.Second
 
 func newApp(f *Frontend, look *render.Look) *app {
 	d := &app{Box: tview.NewBox(), f: f, look: look}
-	d.session = session{d: d, rehearse: f.options.Rehearsal}
+	d.session = session{d: d, rehearse: f.options.Rehearsal, client: rand.Text()}
 	d.prompt = newPrompt(d)
 	d.dialogs, d.permissions, d.recovery = dialogs{d: d}, permissions{d: d}, recovery{d: d}
 	d.queuedEdits, d.plan, d.inbox = queuedEdits{d: d}, planDraft{d: d}, inboxPanel{d: d}
@@ -194,9 +195,13 @@ func (d *app) refresh(events []contract.Event) {
 func (d *app) onEvent(e contract.Event) {
 	switch b := e.Body.(type) {
 	case contract.Rejected:
+		kind, client, _ := strings.Cut(b.Ref, "-")
+		if client != d.session.client {
+			return
+		}
 		d.flash("Refused: " + b.Message)
 		d.inbox.answered = nil // it is asked again
-		switch b.Ref {
+		switch kind {
 		case "configure":
 			d.permissions.sent = ""
 		case "permission":
@@ -205,15 +210,17 @@ func (d *app) onEvent(e contract.Event) {
 			d.queuedEdits.unedited()
 		}
 	case contract.Accepted:
-		// The command's type is its ref. If the effect is visible at once, no text is needed.
-		if b.Ref != "message" && b.Ref != "permission" && b.Ref != "interrupt" && d.permissions.sent == "" {
+		// If the effect is visible at once, no text is needed.
+		kind, client, _ := strings.Cut(b.Ref, "-")
+		if kind != "message" && kind != "permission" && kind != "interrupt" && d.permissions.sent == "" {
 			d.flash(b.Message)
 		}
-		switch b.Ref {
-		case "configure":
+		switch {
+		case client != d.session.client:
+		case kind == "configure":
 			d.permissions.sent = ""
-		case "choose", "retry", "skip_step", "reset", "force_agent":
-			d.recovery.open = false
+		case kind == "edit_message":
+			d.queuedEdits.sent = ""
 		}
 	case contract.Takeover:
 		if b.State != "began" { // texts from before it began no longer apply
