@@ -21,7 +21,6 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/keys"
@@ -231,18 +230,9 @@ func (d *app) onEvent(e contract.Event) {
 			d.flash(b.Message)
 		}
 		if len(b.RecoveryOptions) > 0 {
-			d.recovery.open, d.recovery.seen = true, false
-		}
-	case contract.Turn:
-		if b.Outcome == "done" && e.ID == d.recovery.problem().Agent {
-			d.recovery.open = false // it works again
-		}
-	case contract.State:
-		if machine.State(b.From) == machine.Error {
-			d.recovery.open = false
+			d.recovery.seen = false
 		}
 	case contract.Result:
-		d.recovery.open = false
 		switch b.Status {
 		case contract.StatusComplete, contract.StatusIncomplete:
 			d.flash(eventtext.Ending(b.Status))
@@ -259,8 +249,7 @@ func (d *app) onEvent(e contract.Event) {
 		if !b.Resumed { // another run has another plan
 			d.plan.draft = nil
 		}
-		s := d.session.state // the run may have been left in trouble
-		d.recovery.open, d.recovery.seen = b.Resumed && s != nil && s.Task.Phase == machine.Error, false
+		d.recovery.seen = false
 		d.base(d.runScreen)
 	}
 }
