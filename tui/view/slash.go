@@ -181,7 +181,7 @@ func costSlash(s *supervisor.State) string {
 		"| %d |\n| out | %d |\n\n| agent | cost%s |\n|---|--:|\n",
 		used.Input, used.CacheRead, used.CacheCreation, used.Output, mark)
 	for _, a := range s.Agents {
-		fmt.Fprintf(&b, "| %s | %s |\n", SlashName(s, a.ID), eventtext.Costs(fmt.Sprintf("$%.4f", a.Spent()), false,
+		fmt.Fprintf(&b, "| %s | %s |\n", cell(SlashName(s, a.ID)), eventtext.Costs(fmt.Sprintf("$%.4f", a.Spent()), false,
 			a.CostUnknown))
 	}
 	if s.Options.Rehearsal {
@@ -200,7 +200,7 @@ func permissions(s *supervisor.State) string {
 	list := func(title string, rules []string) {
 		fmt.Fprintf(&b, "%s\n\n", title)
 		for _, r := range rules {
-			fmt.Fprintf(&b, "- `%s`\n", SlashWord(r))
+			fmt.Fprintf(&b, "- %s\n", code(r))
 		}
 		if len(rules) == 0 {
 			b.WriteString("- none\n")
@@ -572,7 +572,8 @@ func hosts(s *supervisor.State) string {
 				agents = append(agents, SlashName(s, a.ID))
 			}
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %d |\n", SlashWord(h.Name), hostStatus(known), strings.Join(agents, ", "), h.Slots)
+		fmt.Fprintf(&b, "| %s | %s | %s | %d |\n", cell(h.Name), cell(hostStatus(known)), cell(strings.Join(agents, ", ")),
+			h.Slots)
 		if known.Parked {
 			again += fmt.Sprintf("\n%[1]s is not tried again before you say so: `/choose retry host %[1]s`", SlashWord(h.Name))
 		} else if known.Status == supervisor.StatusLost {
@@ -596,7 +597,7 @@ func hostStatus(b supervisor.Bridge) string {
 		return "not used yet"
 	}
 	if b.Reason != "" && b.Status != supervisor.StatusUp {
-		text += ": " + SlashWord(b.Reason)
+		text += ": " + sanitize.Line(b.Reason, 150)
 	}
 	if !b.Until.IsZero() && b.Status != supervisor.StatusUp {
 		text += ", not used before " + b.Until.Local().Format(time.TimeOnly)
@@ -641,12 +642,21 @@ func plainText(s string) string {
 
 // code returns a word in the form that is shown unchanged.
 func code(text string) string {
-	text = strings.ReplaceAll(SlashWord(text), "`", "'")
-	if text == "" {
+	fence := "`"
+	if text = SlashWord(text); text == "" {
 		return ""
 	}
-	return "`" + text + "`"
+	if strings.Contains(text, fence) {
+		text = " " + text + " "
+	}
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence + text + fence
 }
+
+// cell returns a text as one cell of a table.
+func cell(text string) string { return strings.ReplaceAll(verbatim(text), "|", `\|`) }
 
 // verbatim is code for a text that Markdown would change, such as the name __init__.py.
 func verbatim(text string) string {

@@ -381,7 +381,7 @@ func figures(row PageAgent) string {
 }
 
 func subagentWords(sub Subagent) string {
-	text := sub.Name + ": "
+	text := verbatim(sub.Name) + ": "
 	switch {
 	case sub.Failed:
 		text += "failed"
