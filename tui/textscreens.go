@@ -274,7 +274,7 @@ func (l *logbook) key(e *tcell.EventKey, key string) bool {
 		l.typing = false
 	case key == "Enter":
 		l.typing, l.typed = false, l.text
-		l.pick(parseFilter(l.text))
+		l.pick(l.parse(l.text))
 	default:
 		l.text = view.LineAfter(l.text, e)
 	}
@@ -287,20 +287,31 @@ func (l *logbook) paste(text string) {
 	}
 }
 
-// parseFilter reads words: an agent, kinds of events, and text that must be contained.
-func parseFilter(text string) history.Filter {
+// parse reads a filter: the id or the name of an agent, kinds of events, and words that must be contained.
+func (l *logbook) parse(text string) history.Filter {
+	parties := map[string]string{contract.Arbiter: contract.Arbiter, contract.Human: contract.Human,
+		contract.Supervisor: contract.Supervisor}
+	for _, a := range l.d.session.agents() {
+		parties[a.ID], parties[strings.ToLower(a.Name)] = a.ID, a.ID
+	}
 	var f history.Filter
 	var words []string
-	for _, w := range strings.Fields(text) {
-		switch {
-		case f.Agent == "" && (w == contract.Arbiter || w == contract.Human || w == contract.Supervisor ||
-			strings.HasPrefix(w, "orch-")):
-			f.Agent = w
-		case slices.Contains(contract.EventNames(), w):
-			f.Kinds = append(f.Kinds, w)
-		default:
-			words = append(words, w)
+	for rest := strings.Fields(text); len(rest) > 0; {
+		word, n := strings.ToLower(rest[0]), 1
+		for more := range min(len(rest), 3) { // words of a name
+			if id := parties[strings.ToLower(strings.Join(rest[:more+1], " "))]; id != "" {
+				word, n = id, more+1
+			}
 		}
+		switch {
+		case f.Agent == "" && (parties[word] != "" || strings.HasPrefix(word, "orch-")):
+			f.Agent = word
+		case n == 1 && slices.Contains(contract.EventNames(), word):
+			f.Kinds = append(f.Kinds, word)
+		default:
+			words = append(words, rest[:n]...)
+		}
+		rest = rest[n:]
 	}
 	f.Text = strings.Join(words, " ")
 	return f
