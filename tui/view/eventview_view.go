@@ -102,11 +102,7 @@ func (o EventOptions) when(at time.Time) string {
 	if !o.Time || at.IsZero() {
 		return ""
 	}
-	at = at.In(o.Now.Location())
-	if y, m, d := at.Date(); o.Now.Year() != y || o.Now.Month() != m || o.Now.Day() != d {
-		return at.Format("2 Jan 15:04")
-	}
-	return at.Format("15:04")
+	return eventtext.Clock(at, o.Now, "15:04")
 }
 
 func (o EventOptions) depth(subagent string) int {
