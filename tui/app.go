@@ -249,6 +249,8 @@ func (d *app) onEvent(e contract.Event) {
 		if !b.Resumed { // another run has another plan
 			d.plan.draft = nil
 		}
+		// What an earlier process was sent may be lost with it.
+		d.permissions.sent, d.permissions.dismissed, d.inbox.answered, d.queuedEdits.sent = "", nil, nil, ""
 		d.recovery.seen = false
 		d.base(d.runScreen)
 	}

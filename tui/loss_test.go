@@ -277,6 +277,33 @@ func TestNothingRunsInAGoneProcess(t *testing.T) {
 	})
 }
 
+// TestLostAnswerIsAskedForAgain: the process of the run is killed before it has taken an answer. The request still waits
+// after the resume, and is shown.
+func TestLostAnswerIsAskedForAgain(t *testing.T) {
+	weaving(t, 110, 34, func(s *scene) {
+		s.does(func(p *fakeRun) { p.asks("orch-1", "one", "Bash", `{"command":"make"}`) })
+		s.Advance(time.Second)
+		p := s.host.present()
+		asked := p.Snapshot().Permission.Open
+		p.mu.Lock()
+		p.hangs = make(chan struct{})
+		p.mu.Unlock()
+		s.Type("y")
+		s.ExpectNot("Allow once")
+		s.Press("Shift+Tab") // waits behind it
+		p.mu.Lock()
+		p.over, p.outcome = true, Outcome{Exit: contract.ExitFailed, Text: "gone", Lost: true}
+		close(p.hangs)
+		close(p.done)
+		p.mu.Unlock()
+		s.Advance(time.Second)
+		s.Type("r")
+		s.present(func(st *supervisor.State) { st.Permission.Unclaimed = asked })
+		s.Expect("Allow once", "Bash", "make")
+		testkit.Same(t, "the permission mode", "ask", s.frontend.root.permissions.mode())
+	})
+}
+
 // TestSilentRun: the process that plays a run is stopped. The screen says since when it does not answer, shows no
 // work, and keeps what is typed until the run has taken it.
 func TestSilentRun(t *testing.T) {
