@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -390,8 +391,8 @@ func (f *Frontend) deliver(ctx context.Context) {
 			if !o.run.Put(o.cmd) {
 				f.post(func() {
 					f.root.flash("The run is over.")
-					if say, ok := o.cmd.Body.(contract.Say); ok && f.root.prompt.input.Empty() {
-						f.root.prompt.input.SetText(literal(say.Text))
+					if text := written(o.cmd.Body); text != "" && f.root.prompt.input.Empty() {
+						f.root.prompt.input.SetText(literal(text))
 						f.root.prompt.write()
 					}
 				})
@@ -399,6 +400,17 @@ func (f *Frontend) deliver(ctx context.Context) {
 			f.setSending(nil)
 		}
 	}
+}
+
+// written returns what a person wrote for a command; empty: nothing.
+func written(b contract.CommandBody) string {
+	switch b := b.(type) {
+	case contract.Say:
+		return b.Text
+	case contract.EditMessage:
+		return b.Text
+	}
+	return ""
 }
 
 // setSending notes the command that a run has not taken yet; nil: there is none.
@@ -415,10 +427,7 @@ func (f *Frontend) unsent() string {
 	if f.sending == nil || time.Since(f.sending.sent) < sentSoon {
 		return ""
 	}
-	text := string(f.sending.cmd.Body.CommandType())
-	if say, ok := f.sending.cmd.Body.(contract.Say); ok {
-		text = say.Text
-	}
+	text := cmp.Or(written(f.sending.cmd.Body), f.sending.cmd.Body.CommandType())
 	if n := len(f.commands); n > 0 {
 		text = fmt.Sprintf("%s, and %s", text, words.Count(n, "more command"))
 	}

@@ -214,6 +214,12 @@ func TestRefusedMessageReturnsToTheInput(t *testing.T) {
 		p.mu.Unlock()
 		s.Type("!!One more thing\n")
 		s.Expect("The run is over", "› !!One more thing") // it would be a line for the shell
+		s.do(func() {
+			s.frontend.root.prompt.input.Clear()
+			s.frontend.root.session.send(contract.EditMessage{MessageID: "m1", Text: "In other words"})
+		})
+		s.Settle()
+		s.Expect("› In other words")
 	})
 }
 
