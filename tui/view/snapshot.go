@@ -525,7 +525,6 @@ func SnapshotStatus(s *supervisor.State, waits []supervisor.InboxItem, now time.
 	}
 	d.Quota, d.Scarce = quotaWord(s, now)
 	d.Awaited, d.Words, d.Waiting = awaited(s, waits, now)
-	d.Human = d.Words > 0
 	return d
 }
 
