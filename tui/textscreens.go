@@ -289,23 +289,22 @@ func (l *logbook) paste(text string) {
 
 // parse reads a filter: the id or the name of an agent, kinds of events, and words that must be contained.
 func (l *logbook) parse(text string) history.Filter {
-	parties := map[string]string{contract.Arbiter: contract.Arbiter, contract.Human: contract.Human,
-		contract.Supervisor: contract.Supervisor}
-	for _, a := range l.d.session.agents() {
-		parties[a.ID], parties[strings.ToLower(a.Name)] = a.ID, a.ID
-	}
 	var f history.Filter
 	var words []string
 	for rest := strings.Fields(text); len(rest) > 0; {
-		word, n := strings.ToLower(rest[0]), 1
+		word, party, n := strings.ToLower(rest[0]), "", 1
+		if word == contract.Arbiter || word == contract.Human || word == contract.Supervisor ||
+			strings.HasPrefix(word, "orch-") {
+			party = word
+		}
 		for more := range min(len(rest), 3) { // words of a name
-			if id := parties[strings.ToLower(strings.Join(rest[:more+1], " "))]; id != "" {
-				word, n = id, more+1
+			if id := view.AgentNamed(l.d.session.state, strings.Join(rest[:more+1], " ")); id != "" {
+				party, n = id, more+1
 			}
 		}
 		switch {
-		case f.Agent == "" && (parties[word] != "" || strings.HasPrefix(word, "orch-")):
-			f.Agent = word
+		case f.Agent == "" && party != "":
+			f.Agent = party
 		case n == 1 && slices.Contains(contract.EventNames(), word):
 			f.Kinds = append(f.Kinds, word)
 		default:

@@ -158,6 +158,28 @@ func AgentOf(s *supervisor.State, id string) *supervisor.Agent {
 	return nil
 }
 
+// AgentNamed returns the agent that an id or a name means, ignoring case; empty: there is none.
+func AgentNamed(s *supervisor.State, text string) (id string) {
+	for _, a := range Members(s) {
+		if strings.EqualFold(text, a.ID) || strings.EqualFold(text, a.Name) {
+			return a.ID
+		}
+	}
+	return ""
+}
+
+// Addressed returns a command with the ids of agents in the place of their names.
+func Addressed(s *supervisor.State, c EditorCommand) EditorCommand {
+	known, _ := Lookup(c.Name)
+	c.Args = slices.Clone(c.Args)
+	for i, p := range known.params[:min(len(known.params), len(c.Args))] {
+		if p.want == WantAgent {
+			c.Args[i] = cmp.Or(AgentNamed(s, c.Args[i]), c.Args[i])
+		}
+	}
+	return c
+}
+
 // Members returns the agents of a run; none: there is no run.
 func Members(s *supervisor.State) []*supervisor.Agent {
 	if s == nil {
@@ -600,7 +622,7 @@ func hostStatus(b supervisor.Bridge) string {
 		text += ": " + sanitize.Line(b.Reason, 150)
 	}
 	if !b.Until.IsZero() && b.Status != supervisor.StatusUp {
-		text += ", not used before " + b.Until.Local().Format(time.TimeOnly)
+		text += ", not used before " + eventtext.Clock(b.Until, time.Now(), time.TimeOnly)
 	}
 	return text
 }

@@ -88,6 +88,23 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// TestAgentsByName: a command takes the name of an agent, as the screen shows it, in the place of its id.
+func TestAgentsByName(t *testing.T) {
+	a := &supervisor.Agent{}
+	a.ID, a.Name, a.Role = "orch-2", "Orchestrator II", supervisor.RoleOrchestrator
+	s := &supervisor.State{Roster: supervisor.Roster{Agents: []*supervisor.Agent{a}}}
+	for typed, want := range map[string]contract.CommandBody{
+		"/to orchestrator ii a word":  contract.Say{To: "orch-2", Text: "a word"},
+		"/kill Orchestrator II":       contract.Kill{ID: "orch-2"},
+		"/kill ORCH-2":                contract.Kill{ID: "orch-2"},
+		"/kill Orchestrator III":      contract.Kill{ID: "Orchestrator III"},
+		"/model opus Orchestrator II": contract.Configure{Model: "opus", ID: "orch-2"},
+	} {
+		got, _, _ := CommandsFor(s, Addressed(s, testkit.Must(ParseSlash(typed))(t)))
+		testkit.Check(t, cmp.Equal(want, got), "%q: %+v", typed, got)
+	}
+}
+
 func TestPermit(t *testing.T) {
 	request := &input.PermissionRequest{ID: "p",
 		Params: bridge.PermissionParams{Tool: "Bash", Input: []byte(`{"command":"go test ./..."}`)}}
