@@ -273,6 +273,14 @@ func TestAnOfferEndsWithTheTrouble(t *testing.T) {
 			p.resume("")
 			testkit.Empty(t, "what waits", InboxOf(&p.s))
 		},
+		"its next turn is done": func(p *play, id string) { // which nobody had to ask for
+			offered := p.s.Question.Recovery
+			p.say("Leave it out.", contract.Note, id)
+			p.s.Question.Recovery = offered
+			p.verdict(id, report("progress", "It builds.", false))
+		},
+		"it is told to retry":    func(p *play, _ string) { p.mustCommand(contract.RetryLast{}) },
+		"the human summons":      func(p *play, _ string) { p.mustCommand(contract.ForceAgent{Mode: "tester"}) },
 		"it is let go":           func(p *play, id string) { p.mustCommand(contract.Kill{ID: id}) },
 		"the human instructs it": func(p *play, id string) { p.say("Leave it out.", contract.Note, id) },
 	} {
@@ -285,6 +293,18 @@ func TestAnOfferEndsWithTheTrouble(t *testing.T) {
 			testkit.Check(t, len(p.s.Question.Recovery.Options) == 0 && p.s.Question.Recovery.Agent == "",
 				"still offered, of %s: %v", p.s.Question.Recovery.Agent, p.s.Question.Recovery.Options)
 		})
+	}
+}
+
+// TestAResumeEndsOffersAboutTheProgram: what can be done about the Arbiter or a bridge is done by a resume, which starts
+// both again. A choice about an Orchestrator stays.
+func TestAResumeEndsOffersAboutTheProgram(t *testing.T) {
+	for _, agent := range []string{contract.Arbiter, contract.Supervisor, "orch-1"} {
+		p, _ := oneWorks(t, nil)
+		p.s.Question.Recovery = QuestionRecovery{Options: []string{"retry"}, Agent: agent}
+		p.stopped()
+		p.resume("")
+		testkit.Same(t, "offered about "+agent, agent == "orch-1", len(p.s.Question.Recovery.Options) > 0)
 	}
 }
 

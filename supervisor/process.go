@@ -328,6 +328,9 @@ func (st *step) callOffRenewal() {
 
 // callBack makes every agent that ended with the run, or in a crash, ready to be started again.
 func (st *step) callBack() {
+	if !st.IsOrchestrator(st.Question.Recovery.Agent) { // the Arbiter and the bridges start again, too
+		st.Question.Recovery = QuestionRecovery{}
+	}
 	for i := range st.Agents {
 		a := st.Edit(st.Agents[i].ID)
 		if a.Dismissed || a.Status == AgentParked && a.Role == RoleOrchestrator {

@@ -37,6 +37,7 @@ func (st *step) retry(ref string, a Agent) bool {
 			Text: "Try again, another way if the first one failed."})
 	}
 	st.goesOn(st.Edit(a.ID))
+	st.Question.Recovery.Overcome(&st.Roster, a.ID)
 	st.overrule()
 	st.tell(told)
 	// The human has decided, so the Arbiter does not have to.
@@ -101,6 +102,7 @@ func (st *step) forceAgent(ref, mode string) {
 		return
 	}
 	st.overrule()
+	st.Question.Recovery.Overcome(&st.Roster, st.Question.Recovery.Agent)
 	last, _ := st.Last()
 	st.out.Accept(ref, "summoned "+last.ID+" as "+mode)
 	forced := contract.Decision{Decision: verdict.SelectMode, Mode: mode, To: last.ID, Reason: "forced by the human",
@@ -129,6 +131,7 @@ func (st *step) skipStep(ref, agent string) bool {
 		return false
 	}
 	st.out.Accept(ref, fmt.Sprintf("skipped step %d: %s", i+1, st.Task.Plan[i].Text))
+	st.Question.Recovery.Overcome(&st.Roster, st.Question.Recovery.Agent)
 	st.fire(machine.SkipStep, triggerData{agent: agent})
 	return true
 }

@@ -83,6 +83,9 @@ func (st *step) turnEnded(a *Agent, t bridge.Turn) {
 		}
 		a.Troubles, a.APIFailures, a.Refused = 0, 0, ""
 		st.Lifecycle.Restarts = st.Lifecycle.Restarts.Answered(a.ID)
+		if st.Question.Recovery.Agent == a.ID { // it works again
+			st.Question.Recovery = QuestionRecovery{}
+		}
 		st.countTurn(a)
 		st.routeVerdict(a, t)
 	case bridge.TurnInterrupted:

@@ -9,6 +9,7 @@ package tui
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -20,7 +21,6 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/keys"
@@ -86,7 +86,7 @@ const flashFor = 6 * time.Second
 
 func newApp(f *Frontend, look *render.Look) *app {
 	d := &app{Box: tview.NewBox(), f: f, look: look}
-	d.session = session{d: d, rehearse: f.options.Rehearsal}
+	d.session = session{d: d, rehearse: f.options.Rehearsal, client: rand.Text()}
 	d.prompt = newPrompt(d)
 	d.dialogs, d.permissions, d.recovery = dialogs{d: d}, permissions{d: d}, recovery{d: d}
 	d.queuedEdits, d.plan, d.inbox = queuedEdits{d: d}, planDraft{d: d}, inboxPanel{d: d}
@@ -194,9 +194,13 @@ func (d *app) refresh(events []contract.Event) {
 func (d *app) onEvent(e contract.Event) {
 	switch b := e.Body.(type) {
 	case contract.Rejected:
+		kind, client, _ := strings.Cut(b.Ref, "-")
+		if client != d.session.client {
+			return
+		}
 		d.flash("Refused: " + b.Message)
 		d.inbox.answered = nil // it is asked again
-		switch b.Ref {
+		switch kind {
 		case "configure":
 			d.permissions.sent = ""
 		case "permission":
@@ -205,15 +209,17 @@ func (d *app) onEvent(e contract.Event) {
 			d.queuedEdits.unedited()
 		}
 	case contract.Accepted:
-		// The command's type is its ref. If the effect is visible at once, no text is needed.
-		if b.Ref != "message" && b.Ref != "permission" && b.Ref != "interrupt" && d.permissions.sent == "" {
+		// If the effect is visible at once, no text is needed.
+		kind, client, _ := strings.Cut(b.Ref, "-")
+		if kind != "message" && kind != "permission" && kind != "interrupt" && d.permissions.sent == "" {
 			d.flash(b.Message)
 		}
-		switch b.Ref {
-		case "configure":
+		switch {
+		case client != d.session.client:
+		case kind == "configure":
 			d.permissions.sent = ""
-		case "choose", "retry", "skip_step", "reset", "force_agent":
-			d.recovery.open = false
+		case kind == "edit_message":
+			d.queuedEdits.sent = ""
 		}
 	case contract.Takeover:
 		if b.State != "began" { // texts from before it began no longer apply
@@ -224,18 +230,9 @@ func (d *app) onEvent(e contract.Event) {
 			d.flash(b.Message)
 		}
 		if len(b.RecoveryOptions) > 0 {
-			d.recovery.open, d.recovery.seen = true, false
-		}
-	case contract.Turn:
-		if b.Outcome == "done" && e.ID == d.recovery.problem().Agent {
-			d.recovery.open = false // it works again
-		}
-	case contract.State:
-		if machine.State(b.From) == machine.Error {
-			d.recovery.open = false
+			d.recovery.seen = false
 		}
 	case contract.Result:
-		d.recovery.open = false
 		switch b.Status {
 		case contract.StatusComplete, contract.StatusIncomplete:
 			d.flash(eventtext.Ending(b.Status))
@@ -252,8 +249,9 @@ func (d *app) onEvent(e contract.Event) {
 		if !b.Resumed { // another run has another plan
 			d.plan.draft = nil
 		}
-		s := d.session.state // the run may have been left in trouble
-		d.recovery.open, d.recovery.seen = b.Resumed && s != nil && s.Task.Phase == machine.Error, false
+		// What an earlier process was sent may be lost with it.
+		d.permissions.sent, d.permissions.dismissed, d.inbox.answered, d.queuedEdits.sent = "", nil, nil, ""
+		d.recovery.seen = false
 		d.base(d.runScreen)
 	}
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -45,22 +46,21 @@ type Options struct {
 
 // Frontend is the screen on a terminal. [Frontend.Run] owns all that belongs to it.
 type Frontend struct {
-	options   Options
-	screen    *render.Screen
-	app       *tview.Application
-	history   *history.Store
-	subagents view.Subagents    // which subagent started which
-	activity  eventtext.Tracker // what all agents do
-	timeline  view.Timeline     // and when
-	box       *mailbox
-	pump      *pump
-	root      *app
-	ctx       context.Context // ends when the frontend does
-	workers   sync.WaitGroup
-	commands  chan queuedCommand // capacity 64: a person's actions never fill it
-	quit      chan struct{}      // closed when the user wants to leave
-	lent      atomic.Bool        // another program has the terminal
-	once      sync.Once
+	options  Options
+	screen   *render.Screen
+	app      *tview.Application
+	history  *history.Store
+	activity eventtext.Tracker // what all agents do
+	timeline view.Timeline     // and when
+	box      *mailbox
+	pump     *pump
+	root     *app
+	ctx      context.Context // ends when the frontend does
+	workers  sync.WaitGroup
+	commands chan queuedCommand // capacity 64: a person's actions never fill it
+	quit     chan struct{}      // closed when the user wants to leave
+	lent     atomic.Bool        // another program has the terminal
+	once     sync.Once
 
 	partial  bool                // the store has only the last events; owned by tview's loop
 	indexing sync.WaitGroup      // until all events of earlier processes can be read
@@ -304,7 +304,6 @@ func (f *Frontend) Leave() { f.once.Do(func() { close(f.quit) }) }
 // take receives an event from the pump.
 func (f *Frontend) take(t queuedEvent) {
 	f.history.Add(t.at, t.e)
-	f.subagents.Add(t.e)
 	f.activity.Add(t.at, t.e)
 	f.timeline.Add(t.at, t.e)
 	if t.again || contract.Narrates(t.e.Body) {
@@ -313,6 +312,14 @@ func (f *Frontend) take(t queuedEvent) {
 	f.mu.Lock()
 	f.newEvents = append(f.newEvents, t.e)
 	f.mu.Unlock()
+}
+
+// cut ends what runs by the last reports of a process that has gone. The pump waits meanwhile.
+func (f *Frontend) cut() {
+	end := contract.Event{ID: contract.Supervisor, Body: contract.Result{Status: contract.StatusInterrupted}}
+	f.history.Cut(end)
+	f.activity.Add(now(), end)
+	f.timeline.Add(now(), end)
 }
 
 // changed returns the channel that signals changes of the current run.
@@ -384,8 +391,8 @@ func (f *Frontend) deliver(ctx context.Context) {
 			if !o.run.Put(o.cmd) {
 				f.post(func() {
 					f.root.flash("The run is over.")
-					if say, ok := o.cmd.Body.(contract.Say); ok && f.root.prompt.input.Empty() {
-						f.root.prompt.input.SetText(literal(say.Text))
+					if text := written(o.cmd.Body); text != "" && f.root.prompt.input.Empty() {
+						f.root.prompt.input.SetText(literal(text))
 						f.root.prompt.write()
 					}
 				})
@@ -393,6 +400,17 @@ func (f *Frontend) deliver(ctx context.Context) {
 			f.setSending(nil)
 		}
 	}
+}
+
+// written returns what a person wrote for a command; empty: nothing.
+func written(b contract.CommandBody) string {
+	switch b := b.(type) {
+	case contract.Say:
+		return b.Text
+	case contract.EditMessage:
+		return b.Text
+	}
+	return ""
 }
 
 // setSending notes the command that a run has not taken yet; nil: there is none.
@@ -409,10 +427,7 @@ func (f *Frontend) unsent() string {
 	if f.sending == nil || time.Since(f.sending.sent) < sentSoon {
 		return ""
 	}
-	text := string(f.sending.cmd.Body.CommandType())
-	if say, ok := f.sending.cmd.Body.(contract.Say); ok {
-		text = say.Text
-	}
+	text := cmp.Or(written(f.sending.cmd.Body), f.sending.cmd.Body.CommandType())
 	if n := len(f.commands); n > 0 {
 		text = fmt.Sprintf("%s, and %s", text, words.Count(n, "more command"))
 	}

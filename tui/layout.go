@@ -327,7 +327,7 @@ func (d *app) statusData() view.StatusData {
 	switch since := d.session.silent(); {
 	case !since.IsZero():
 		data.Word, data.Tone = "Does not answer, "+eventtext.Span(now().Sub(since).Truncate(time.Second)), render.Bad
-		data.Awaited, data.Human = "", false
+		data.Awaited, data.Words = "", 0
 	case d.session.begun.starting:
 		data.Word, data.Awaited = "Beginning", "the threads"
 	case d.session.leaving:

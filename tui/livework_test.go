@@ -207,11 +207,13 @@ func TestPermissionModeCycles(t *testing.T) {
 	})
 	weaving(t, 100, 30, func(s *scene) {
 		s.frontend.root.permissions.sent = "rules"
-		s.does(func(p *fakeRun) {
-			p.sink(time.Now(), contract.Event{ID: contract.Supervisor,
-				Body: contract.Rejected{Ref: "configure", Message: "not now"}})
-		})
-		testkit.Same(t, "it shows", "ask", s.frontend.root.permissions.mode())
+		for i, client := range []string{"another", s.frontend.root.session.client} {
+			s.does(func(p *fakeRun) {
+				p.sink(time.Now(), contract.Event{ID: contract.Supervisor,
+					Body: contract.Rejected{Ref: "configure-" + client, Message: "not now"}})
+			})
+			testkit.Same(t, "it shows", []runconfig.Mode{"rules", "ask"}[i], s.frontend.root.permissions.mode())
+		}
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -213,6 +214,12 @@ func TestRefusedMessageReturnsToTheInput(t *testing.T) {
 		p.mu.Unlock()
 		s.Type("!!One more thing\n")
 		s.Expect("The run is over", "› !!One more thing") // it would be a line for the shell
+		s.do(func() {
+			s.frontend.root.prompt.input.Clear()
+			s.frontend.root.session.send(contract.EditMessage{MessageID: "m1", Text: "In other words"})
+		})
+		s.Settle()
+		s.Expect("› In other words")
 	})
 }
 
@@ -245,6 +252,61 @@ func TestInterruptedRun(t *testing.T) {
 		defer s.host.mu.Unlock()
 		got := s.host.begun[len(s.host.begun)-1]
 		testkit.Check(t, got.Resume == fakeRunID, "begun: %+v", got)
+	})
+}
+
+// TestNothingRunsInAGoneProcess: once the process that plays a run is killed, no call, no subagent and no turn of its
+// agents is shown as running, neither on the tiles, nor in the stream of an agent, nor on the timeline.
+func TestNothingRunsInAGoneProcess(t *testing.T) {
+	play(t, 200, 50, nil, func(s *scene) {
+		s.crowd()
+		s.does(func(p *fakeRun) { p.does("orch-1", bridge.Delta{Text: "Half a sentence"}) })
+		s.Expect("◆ Bash go test ./...", "Half a sentence")
+		p := s.host.present()
+		p.mu.Lock()
+		p.over, p.outcome = true, Outcome{Exit: contract.ExitFailed, Text: "gone", Lost: true}
+		close(p.done)
+		p.mu.Unlock()
+		s.Settle()
+		s.Press("Esc")
+		s.Expect("cut off")
+		s.ExpectNot("◆ Bash", "◆ Callers", "2 subagents")
+		s.Press("Alt+1")
+		s.Expect("– Bash", "cut off")
+		s.ExpectNot("◆ Bash", "Half a sentence")
+		s.Press("Alt+2")
+		s.Expect("– Callers in the writer (Explore)  cut off")
+		s.ExpectNot("at work", "◆ Callers")
+		s.Press("F6")
+		s.Advance(time.Minute)
+		s.ExpectNot(" now")
+	})
+}
+
+// TestLostAnswerIsAskedForAgain: the process of the run is killed before it has taken an answer. The request still waits
+// after the resume, and is shown.
+func TestLostAnswerIsAskedForAgain(t *testing.T) {
+	weaving(t, 110, 34, func(s *scene) {
+		s.does(func(p *fakeRun) { p.asks("orch-1", "one", "Bash", `{"command":"make"}`) })
+		s.Advance(time.Second)
+		p := s.host.present()
+		asked := p.Snapshot().Permission.Open
+		p.mu.Lock()
+		p.hangs = make(chan struct{})
+		p.mu.Unlock()
+		s.Type("y")
+		s.ExpectNot("Allow once")
+		s.Press("Shift+Tab") // waits behind it
+		p.mu.Lock()
+		p.over, p.outcome = true, Outcome{Exit: contract.ExitFailed, Text: "gone", Lost: true}
+		close(p.hangs)
+		close(p.done)
+		p.mu.Unlock()
+		s.Advance(time.Second)
+		s.Type("r")
+		s.present(func(st *supervisor.State) { st.Permission.Unclaimed = asked })
+		s.Expect("Allow once", "Bash", "make")
+		testkit.Same(t, "the permission mode", "ask", s.frontend.root.permissions.mode())
 	})
 }
 

@@ -367,6 +367,17 @@ func TestLogbook(t *testing.T) {
 		s.Expect(`"event":"tool_use"`)
 		s.Press("Esc")
 		s.Expect("all events")
+		for typed, want := range map[string]string{
+			"grep orchestrator i Tool_Use": "only Orchestrator I · tool_use · “grep”",
+			"Orchestrator II tool_use":     "only Orchestrator II · tool_use",
+			"the orchestrator":             "only “the orchestrator”",
+			"orch-2 of Orchestrator I":     "only Orchestrator II · “of Orchestrator I”",
+		} {
+			s.Press("f")
+			s.Type(typed + "\n")
+			s.Expect(want)
+			s.Press("Esc")
+		}
 	})
 }
 

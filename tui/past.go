@@ -42,7 +42,6 @@ func (f *Frontend) recall(ctx context.Context, run string) (next journal.LogPosi
 			for _, e := range end.Events {
 				if event, err := f.history.Recall(e); err == nil { // otherwise the search reports it
 					since.Take(e.At, event)
-					f.subagents.Add(event)
 					f.activity.Add(e.At, event)
 					f.timeline.Add(e.At, event)
 				}
@@ -124,7 +123,6 @@ func (f *Frontend) index(ctx context.Context, log *journal.EventLog, end history
 	}
 	full := history.New(history.Memory)
 	full.Past(log, end.Next)
-	var agents view.Subagents
 	var times view.Timeline
 	var since eventtext.Since
 	_, err := log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
@@ -133,7 +131,6 @@ func (f *Frontend) index(ctx context.Context, log *journal.EventLog, end history
 		}
 		if e.Line != nil {
 			if event, err := full.Recall(e); err == nil {
-				agents.Add(event)
 				times.Add(e.At, event)
 				since.Take(e.At, event)
 			}
@@ -164,7 +161,6 @@ func (f *Frontend) index(ctx context.Context, log *journal.EventLog, end history
 	f.now(ctx, func() {
 		catchUp()
 		full.Succeed(store)
-		f.subagents.Become(&agents)
 		f.timeline.Become(&times)
 		f.history, f.partial = full, false
 		f.root.move(full.All().Len() - store.All().Len())

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -204,13 +203,12 @@ func (q *permissions) nextMode() {
 // recovery offers the recovery options of the last error.
 type recovery struct {
 	d    *app
-	open bool // it was reported, and is not solved
 	seen bool // a person has put it aside
 }
 
 // problem returns the error; without options, there is none.
 func (rec *recovery) problem() supervisor.QuestionRecovery {
-	if s := rec.d.session.state; rec.open && s != nil && s.Ending == nil {
+	if s := rec.d.session.state; s != nil && s.Ending == nil {
 		return s.Question.Recovery
 	}
 	return supervisor.QuestionRecovery{}
@@ -264,47 +262,19 @@ func (rec *recovery) drawWays(c render.Canvas, hint string) {
 	c.Line(0, 0, l.Shorten(w, rec.d.look.Glyphs.Ellipsis))
 }
 
-// askWay asks which recovery option to take. Only a person opens it.
+// askWay shows what can be chosen in the panel of what waits, or what is to be done outside of the run.
 func (rec *recovery) askWay() {
-	problem := rec.problem()
-	choices, outside := splitWays(problem.Options)
-	if len(problem.Options) == 0 {
+	waiting := rec.d.inbox.waiting()
+	i := slices.IndexFunc(waiting, func(i supervisor.InboxItem) bool { return i.Kind.Chosen() })
+	switch problem := rec.problem(); {
+	case i >= 0:
+		rec.d.inbox.show(waiting[i].ID, false, false)
+	case len(problem.Options) == 0:
 		rec.d.flash("No way out is offered: nothing is in the way.")
-		return
+	default:
+		rec.d.dialogs.showText("Ways out", problem.Text+"\n\n"+strings.Join(problem.Options, "\n"))
 	}
-	data := view.AskData{
-		Title: "Ways out", Tone: render.Alert,
-		Head: []render.Line{render.Of(render.Speaker(problem.Agent), rec.d.session.name(problem.Agent))},
-		Body: func(width int) []render.Line { return rec.problemLines(width, problem.Text, outside) },
-		Note: "Esc: not now. /choose takes one later.",
-	}
-	var used []rune
-	for i, c := range choices {
-		for _, r := range c.Label + c.Value {
-			if r = unicode.ToLower(r); unicode.IsLetter(r) && !strings.ContainsRune("hjkl", r) && !slices.Contains(used, r) {
-				choices[i].Key = r
-				break
-			}
-		}
-		used = append(used, choices[i].Key)
-	}
-	if data.Choices = choices; len(choices) == 0 {
-		data.Choices = []view.PageChoice{{Value: "", Key: 'y', Label: "So be it"}}
-	}
-	g := rec.d.dialogs.show(data, func(option string) {
-		if option == "" {
-			rec.seen = true
-			return
-		}
-		rec.take(option)
-	})
-	closed := g.close
-	g.close = func() { closed(); rec.seen = true }
-	g.renote = func() {
-		if !slices.Equal(problem.Options, rec.problem().Options) { // it is over, or another one
-			closed()
-		}
-	}
+	rec.seen = true
 }
 
 // problemLines describes the problem, and the actions outside of the run.

@@ -31,7 +31,8 @@ type session struct {
 
 	rehearse bool // a run begun here is a rehearsal
 	begun    begun
-	leaving  bool // the run is being stopped, and the frontend ends afterwards
+	leaving  bool   // the run is being stopped, and the frontend ends afterwards
+	client   string // ends the refs of the commands of this screen: others send some, too
 }
 
 func (s *session) inspect(ctx context.Context) {
@@ -112,7 +113,7 @@ func (s *session) send(b contract.CommandBody) bool {
 		b = say
 	}
 	select {
-	case s.d.f.commands <- queuedCommand{run: s.run, cmd: contract.Command{Ref: b.CommandType(), Body: b}}:
+	case s.d.f.commands <- queuedCommand{run: s.run, cmd: contract.Command{Ref: b.CommandType() + "-" + s.client, Body: b}}:
 		return true
 	default:
 		s.d.flash("the run is busy; that was not taken, say it again in a moment")
@@ -333,6 +334,7 @@ func (s *session) parted() {
 		for _, r := range requests { // the process that waited for them has gone
 			s.d.f.box.put(now(), contract.Event{ID: r.Params.ID, Body: r.Withdrawal()})
 		}
+		s.d.f.cut()
 		s.d.dialogs.askResume()
 		s.d.dialogs.open.ask.Arm(now())
 	case o.Exit == contract.ExitBug || o.Lost:

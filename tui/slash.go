@@ -85,6 +85,7 @@ func (d *app) slash(c view.EditorCommand) bool {
 	if _, ok := d.permissions.begun(c.Name); ok {
 		return d.permissions.permitCommand(c) // the text is the reason, or the answer
 	}
+	c = view.Addressed(d.session.state, c)
 	body, ok, err := view.CommandsFor(d.session.state, c)
 	answer, answered := view.SlashAnswers[c.Name]
 	switch {

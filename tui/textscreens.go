@@ -274,7 +274,7 @@ func (l *logbook) key(e *tcell.EventKey, key string) bool {
 		l.typing = false
 	case key == "Enter":
 		l.typing, l.typed = false, l.text
-		l.pick(parseFilter(l.text))
+		l.pick(l.parse(l.text))
 	default:
 		l.text = view.LineAfter(l.text, e)
 	}
@@ -287,20 +287,30 @@ func (l *logbook) paste(text string) {
 	}
 }
 
-// parseFilter reads words: an agent, kinds of events, and text that must be contained.
-func parseFilter(text string) history.Filter {
+// parse reads a filter: the id or the name of an agent, kinds of events, and words that must be contained.
+func (l *logbook) parse(text string) history.Filter {
 	var f history.Filter
 	var words []string
-	for _, w := range strings.Fields(text) {
-		switch {
-		case f.Agent == "" && (w == contract.Arbiter || w == contract.Human || w == contract.Supervisor ||
-			strings.HasPrefix(w, "orch-")):
-			f.Agent = w
-		case slices.Contains(contract.EventNames(), w):
-			f.Kinds = append(f.Kinds, w)
-		default:
-			words = append(words, w)
+	for rest := strings.Fields(text); len(rest) > 0; {
+		word, party, n := strings.ToLower(rest[0]), "", 1
+		if word == contract.Arbiter || word == contract.Human || word == contract.Supervisor ||
+			strings.HasPrefix(word, "orch-") {
+			party = word
 		}
+		for more := range min(len(rest), 3) { // words of a name
+			if id := view.AgentNamed(l.d.session.state, strings.Join(rest[:more+1], " ")); id != "" {
+				party, n = id, more+1
+			}
+		}
+		switch {
+		case f.Agent == "" && party != "":
+			f.Agent = party
+		case n == 1 && slices.Contains(contract.EventNames(), word):
+			f.Kinds = append(f.Kinds, word)
+		default:
+			words = append(words, rest[:n]...)
+		}
+		rest = rest[n:]
 	}
 	f.Text = strings.Join(words, " ")
 	return f

@@ -232,7 +232,6 @@ func (s stage) Forget(ctx context.Context) bool {
 			store.Past(log, journal.LogPosition{})
 		}
 		f.history = store
-		f.subagents.Become(&view.Subagents{})
 		f.timeline.Become(&view.Timeline{})
 		f.activity.Forget()
 		f.root.search.moved()

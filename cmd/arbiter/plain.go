@@ -124,6 +124,7 @@ func (p *plainHost) Run(line string) (handled bool, text string) {
 		return true, err.Error()
 	}
 	l, s := p.Session(), p.state()
+	c = view.Addressed(s, c)
 	body, ok, err := view.CommandsFor(s, c)
 	here := plainHere[c.Name]
 	answer, answered := view.SlashAnswers[c.Name]

@@ -217,7 +217,7 @@ func TestFactsOnEveryFace(t *testing.T) {
 		{"agent", "Orchestrator I", map[string]string{"`orch-1`": "orch-1"}, nil},
 		{"directory", request.Place.CWD, nil, over("the agent's directory is gone; they name that of the run")},
 		{"host", "@box", map[string]string{"`host`": `"host":"box"`}, nil},
-		{"deadline", "Denied at " + deadline.Local().Format("15:04"), map[string]string{"time": request.Deadline},
+		{"deadline", deadline.Local().Format("15:04") + " if nobody answers.", map[string]string{"time": request.Deadline},
 			over("the request was answered")},
 		{"what was asked", "echo it > dawn.txt", map[string]string{"JSON": `echo it \u003e dawn.txt`},
 			over("they list what was decided")},

@@ -233,7 +233,8 @@ func (t *Tracker) Add(at time.Time, e contract.Event) {
 	if turn, ok := e.Body.(contract.Turn); ok {
 		t.spent(turn.Models)
 	}
-	if _, ok := e.Body.(contract.Session); ok { // events of another process follow
+	switch e.Body.(type) {
+	case contract.Session, contract.Result: // events of another process follow, or none
 		for _, a := range t.agents {
 			a.ended(at)
 		}

@@ -242,7 +242,7 @@ func (s *Since) Take(at time.Time, e contract.Event) {
 		}
 		s.messages++
 	case contract.Session:
-		s.isRehearsal = b.Rehearsal
+		s.isRehearsal, s.result = b.Rehearsal, nil
 		return
 	case contract.Spawn:
 		if b.Resumed || e.ID == contract.Arbiter {

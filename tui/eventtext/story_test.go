@@ -188,6 +188,8 @@ func TestSince(t *testing.T) {
 		}(), time.Hour, "Orchestrator VII, 34 more began"},
 		"over": {append(night[:len(night):len(night)], orch("", contract.Result{Status: contract.StatusComplete})),
 			2 * time.Hour, "It is done."},
+		"resumed": {append(night[:len(night):len(night)], orch("", contract.Result{Status: contract.StatusInterrupted}),
+			orch("", contract.Session{Resumed: true})), 2*time.Hour + time.Minute, full},
 	} {
 		var s Since
 		for i, e := range c.events {

@@ -352,5 +352,14 @@ func DeniedAt(deadline string) string {
 	if err != nil {
 		return ""
 	}
-	return "Denied at " + at.Local().Format("15:04") + " if nobody answers."
+	return "Denied at " + Clock(at, time.Now(), "15:04") + " if nobody answers."
+}
+
+// Clock is a time of day, in a layout and the time zone of now, with its date if that is another day.
+func Clock(at, now time.Time, layout string) string {
+	at = at.In(now.Location())
+	if at.Format(time.DateOnly) != now.Format(time.DateOnly) {
+		layout = "2 Jan " + layout
+	}
+	return at.Format(layout)
 }

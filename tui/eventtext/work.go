@@ -279,9 +279,8 @@ func Find(list []Member, key string) ([]byte, bool) {
 
 // long returns a value as text: a string's content, and the JSON of any other value.
 func long(value []byte) string {
-	var text string
-	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &text) == nil {
-		return sanitize.Text(text)
+	if len(value) > 0 && value[0] == '"' {
+		return sanitize.Text(history.PartialString(value))
 	}
 	return sanitize.Text(strings.ToValidUTF8(string(value), "\uFFFD"))
 }
@@ -289,19 +288,15 @@ func long(value []byte) string {
 // Value returns a value as text, over several lines if it has parts. If only some lines are wanted (0:
 // all), little more is decoded.
 func Value(value []byte, lines int) string {
-	if len(value) == 0 {
+	switch {
+	case len(value) == 0:
 		return ""
-	}
-	if value[0] != '"' {
+	case value[0] != '"':
 		return Structure(value, lines)
-	}
-	if lines == 0 {
+	case lines == 0:
 		return long(value)
 	}
-	if len(value) > 4*MaxFullText {
-		return Beginning(sanitize.Text(history.PartialString(value[:4*MaxFullText])), lines)
-	}
-	return Beginning(long(value), lines)
+	return Beginning(long(value[:min(len(value), 4*MaxFullText)]), lines)
 }
 
 // Structure returns the JSON of an object or a list in the same way.
@@ -315,13 +310,7 @@ func Structure(raw []byte, lines int) string {
 // brief returns a value on one line, with at most MaxSummary characters. It decodes only as much as it needs.
 func brief(value []byte) string {
 	const most = len(`\ud83d\ude00`) * (MaxSummary + 2) // each character as JSON may write it
-	switch {
-	case len(value) <= most:
-		return One(long(value), MaxSummary)
-	case value[0] == '"':
-		return One(history.PartialString(value[:most]), MaxSummary)
-	}
-	return One(string(value[:most]), MaxSummary)
+	return One(long(value[:min(len(value), most)]), MaxSummary)
 }
 
 // Concealed reports whether an input contains characters that cannot be shown, so that what is shown

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -192,29 +193,17 @@ func partialMessage(raw []byte) []byte {
 }
 
 // PartialString decodes a JSON string that may not have an end: an incomplete character at its end is left out.
-func PartialString(quoted []byte) string {
-	end := 1
-	for end < len(quoted) && quoted[end] != '"' && !incomplete(quoted[end:]) {
-		end += unit(quoted[end:])
+func PartialString(quoted []byte) (text string) {
+	if json.NewDecoder(bytes.NewReader(quoted)).Decode(&text) == nil {
+		return text
 	}
-	end = whole(quoted[:end])
-	var text string
-	if json.Unmarshal(append(quoted[:end:end], '"'), &text) != nil {
-		return string(quoted[1:end])
+	quoted = quoted[:whole(quoted)]
+	for cut := range min(len(quoted), len(`\ud83d\ude00`)) {
+		part := quoted[:len(quoted)-cut]
+		if json.Unmarshal(append(slices.Clip(part), '"'), &text) == nil && // and it does not end in half a character
+			!(strings.HasSuffix(text, "\ufffd") && bytes.HasPrefix(part[max(len(part)-6, 0):], []byte(`\u`))) {
+			return text
+		}
 	}
-	return text
-}
-
-// incomplete reports whether a text begins with an escape that is cut off, or with the first half of a character of
-// two, whose second half may follow.
-func incomplete(s []byte) bool {
-	switch {
-	case s[0] != '\\' || len(s) > 1 && s[1] != 'u':
-		return false
-	case len(s) < 6:
-		return true
-	}
-	high := s[2]|0x20 == 'd' && bytes.IndexByte([]byte("89abAB"), s[3]) >= 0
-	low := s[6:]
-	return high && len(low) < 6 && bytes.HasPrefix([]byte(`\u`), low[:min(len(low), 2)])
+	return string(quoted[1:])
 }

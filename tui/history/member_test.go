@@ -250,6 +250,42 @@ func TestEditedWords(t *testing.T) {
 	testkit.Same(t, "entries in the conversation", 3, c.Talk().Len())
 }
 
+// TestWhatRunsIsCut: a call and a subagent end with their turn, their process, or the process of the run, though
+// nothing says how; those of others go on.
+func TestWhatRunsIsCut(t *testing.T) {
+	for name, tt := range map[string]struct {
+		id   string
+		end  contract.Body
+		want []bool
+	}{
+		"their turn":             {"orch-1", contract.Turn{Outcome: "interrupted"}, []bool{true, true, false}},
+		"their process":          {"orch-1", contract.Done{Reason: "crash"}, []bool{true, true, false}},
+		"the next process":       {contract.Supervisor, contract.Session{Resumed: true}, []bool{true, true, true}},
+		"the run":                {contract.Supervisor, contract.Result{}, []bool{true, true, true}},
+		"something else":         {"orch-1", contract.Notice{}, []bool{false, false, false}},
+		"a process that is gone": {contract.Supervisor, nil, []bool{true, true, true}},
+	} {
+		c := New(Memory)
+		addAll(c, "orch-1", contract.ToolUse{ToolUse: "t1"}, contract.SubagentStart{ToolUse: "t1"})
+		addAll(c, "orch-2", contract.ToolUse{ToolUse: "t1"})
+		before := c.All().Stamp(0)
+		if addAll(c, tt.id, tt.end); tt.end == nil {
+			addAll(c, "orch-2", contract.Delta{Text: "half a "})
+			c.Cut(contract.Event{ID: tt.id, Body: contract.Result{}})
+			_, arrives := c.Live("orch-2", 10)
+			testkit.Check(t, !arrives, "a text of a process that has gone still arrives")
+		}
+		for i, want := range tt.want {
+			e, _ := c.All().Entry(i)
+			testkit.Check(t, e.Cut == want && e.Outcome == nil, "%s: entry %d: %+v", name, i, e)
+		}
+		testkit.Same(t, name+": it is drawn anew", tt.want[0], c.All().Stamp(0) != before)
+		addAll(c, "orch-2", contract.ToolResult{ToolUse: "t1"})
+		e, _ := c.All().Entry(2)
+		testkit.Check(t, (e.Outcome == nil) == tt.want[2], "%s: the result of another: %+v", name, e)
+	}
+}
+
 // TestAnsweredQuestions: what settles a question closes it, even if it was asked again, and is no entry of its own.
 func TestAnsweredQuestions(t *testing.T) {
 	c := New(Memory)

@@ -58,8 +58,9 @@ type Store struct {
 	parties  map[string]uint16 // numbers of their parties, from 1
 	talk     *Thread
 	agents   map[string]*Thread
-	progress map[int]progress // of running subagents, by their entry
-	edits    map[int]edit     // of messages, by their first entry
+	progress map[int]progress  // of running subagents, by their entry
+	edits    map[int]edit      // of messages, by their first entry
+	parents  map[string]string // the subagents that another one started, by their calls
 	lost     int
 	problem  error // the last one of reading a log
 }
@@ -71,11 +72,13 @@ type record struct {
 	log         uint16 // the number of its log, from 1; 0: the event is held, or lost
 	kind        uint16
 	agent, peer uint16 // its parties; 0: none
-	link        int32  // the number of its outcome plus one; isOutcome
+	link        int32  // the number of its outcome plus one; isOutcome, wasCut
 }
 
-// isOutcome is the link of an outcome. It is shown with the entry that it ended.
-const isOutcome = -1
+const (
+	isOutcome = -1 // the link of an outcome, which is shown with the entry that it ended
+	wasCut    = -2 // the link of an entry that will have no outcome
+)
 
 // heldEvent is an event that is in memory.
 type heldEvent struct {
@@ -103,6 +106,7 @@ func New(memory int) *Store {
 		memory: memory, live: &liveTexts{}, open: make(map[key][]int), kinds: make(map[string]uint16),
 		parties: make(map[string]uint16),
 		agents:  make(map[string]*Thread), progress: make(map[int]progress), edits: make(map[int]edit),
+		parents: make(map[string]string),
 	}
 	c.talk = c.newThread()
 	return c
@@ -123,6 +127,13 @@ func (c *Store) Lost() (int, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.lost, c.problem
+}
+
+// Parent returns the subagent that started a subagent; empty: an agent itself did, or too many are known.
+func (c *Store) Parent(subagent string) string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.parents[subagent]
 }
 
 // Add adds an event. Only one goroutine may call it. It may read the log.
@@ -177,6 +188,7 @@ func (c *Store) link(r record, at time.Time, e contract.Event, size int) {
 		}
 		delete(c.open, k)
 	}
+	c.cut(e)
 	c.records = append(c.records, r)
 	if r.log == 0 {
 		c.held = append(c.held, heldEvent{n, at, e, size})
@@ -185,6 +197,10 @@ func (c *Store) link(r record, at time.Time, e contract.Event, size int) {
 	}
 	if r.link != isOutcome && !c.edited(e, n) {
 		c.enter(e, all, n)
+	}
+	if use, ok := e.Body.(contract.ToolUse); ok && use.Subagent != "" && (use.Tool == "Agent" || use.Tool == "Task") &&
+		len(c.parents) < maxAgents {
+		c.parents[strings.Clone(use.ToolUse)] = strings.Clone(use.Subagent)
 	}
 	if p, ok := e.Body.(contract.SubagentProgress); ok {
 		if entries := c.open[key{subagents, e.ID, subagentID(p.ToolUse, p.Description)}]; len(entries) > 0 {
@@ -196,6 +212,37 @@ func (c *Store) link(r record, at time.Time, e contract.Event, size int) {
 		k.agent, k.id = strings.Clone(k.agent), strings.Clone(k.id) // copies, to free the event's text
 		c.open[k] = append(c.open[k], n)
 	}
+}
+
+// cut ends the calls and subagents to which an event leaves no process, or no turn.
+func (c *Store) cut(e contract.Event) {
+	whole := false
+	switch e.Body.(type) {
+	case contract.Session, contract.Result:
+		whole = true
+	case contract.Turn, contract.Done:
+	default:
+		return
+	}
+	for k, owners := range c.open {
+		if k.class > subagents || !whole && k.agent != e.ID {
+			continue
+		}
+		for _, owner := range owners {
+			c.records[owner].link = wasCut
+			delete(c.progress, owner)
+		}
+		delete(c.open, k)
+	}
+}
+
+// Cut ends what runs, and what is arriving, as an event would that is not added. Nothing may be added at the same time.
+func (c *Store) Cut(e contract.Event) {
+	defer c.version.Add(1)
+	c.live.endTexts(e)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cut(e)
 }
 
 // eventName returns the name by which a filter picks an event.
@@ -299,6 +346,7 @@ func (c *Store) entry(n int) (Entry, bool) {
 	if p, ok := c.progress[n]; ok {
 		e.Progress = &p.event
 	}
+	e.Cut = link == wasCut
 	c.mu.RUnlock()
 	if link > 0 {
 		if at, event, ok := c.event(int(link - 1)); ok {
@@ -323,7 +371,7 @@ const serialBits = 20
 func (c *Store) stamp(n int) uint64 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return uint64(c.records[n].link+2)<<serialBits | (c.progress[n].serial+c.edits[n].serial)&(1<<serialBits-1)
+	return uint64(c.records[n].link+3)<<serialBits | (c.progress[n].serial+c.edits[n].serial)&(1<<serialBits-1)
 }
 
 // Entry is an event as it was reported, with what happened to it.
@@ -335,6 +383,7 @@ type Entry struct {
 	// the answer to a question. It is nil until that event comes.
 	Outcome   contract.Body
 	OutcomeAt time.Time
+	Cut       bool // its process, or its turn, is over, and no such event comes
 	// Edited is the message after it was changed, nil if it was not.
 	Edited *contract.Message
 	// Progress is the latest progress of a running subagent, on its subagent_start.

@@ -70,11 +70,6 @@ const (
 	Read        Action = "read"
 	Editor      Action = "editor"
 	Documents   Action = "documents"
-	Allow       Action = "allow"
-	AllowRun    Action = "allow for this run"
-	AllowAlways Action = "always allow"
-	Deny        Action = "deny"
-	DenyWhy     Action = "deny with a reason"
 	Judge       Action = "judge"
 	Halt        Action = "halt"
 	Attach      Action = "attach"
@@ -331,11 +326,11 @@ var table = []Binding{
 	{Ask, []string{"Tab", "Right", "l"}, NextChoice, "the next answer"},
 	{Ask, []string{"Shift+Tab", "Left", "h"}, PrevChoice, "the previous answer"},
 	{Ask, []string{"Enter"}, Choose, "give the answer that is marked"},
-	{Ask, []string{"y"}, Allow, "yes: allow it this once, leave, end it"},
-	{Ask, []string{"a"}, AllowRun, "allow it for the whole run, as a rule where one covers it"},
-	{Ask, []string{"w"}, AllowAlways, "always allow it here: asks what exactly (after Alt+p; else Tab leads there)"},
-	{Ask, []string{"n"}, Deny, "no: deny it, stay"},
-	{Ask, []string{"r"}, DenyWhy, "deny it, and say why (likewise)"},
+	{Ask, []string{"y"}, Answer, "yes: allow it this once, leave, end it"},
+	{Ask, []string{"a"}, Answer, "allow it for the whole run, as a rule where one covers it"},
+	{Ask, []string{"w"}, Answer, "always allow it here: asks what exactly (after Alt+p; else Tab leads there)"},
+	{Ask, []string{"n"}, Answer, "no: deny it, stay"},
+	{Ask, []string{"r"}, Answer, "deny it, and say why (likewise)"},
 	{Ask, []string{"j", "Down"}, Down, "down"},
 	{Ask, []string{"k", "Up"}, Up, "up"},
 	{Ask, []string{"PgDn", "Space"}, PageDown, "a page down"},

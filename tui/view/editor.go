@@ -157,12 +157,12 @@ func tooLong(n, most int) string {
 func (c *Editor) Send() bool {
 	c.closePopup()
 	raw := c.ed.text
-	n := c.chips.expandedSize(raw)
-	if n > c.MaxBytes {
-		c.notice(tooLong(n, c.MaxBytes))
+	text := c.chips.expand(raw)
+	if len(text) > c.MaxBytes {
+		c.notice(tooLong(len(text), c.MaxBytes))
 		return false
 	}
-	text := strings.TrimRight(c.chips.expand(raw), " \t\n")
+	text = strings.TrimRight(text, " \t\n")
 	if strings.TrimSpace(text) == "" {
 		return false
 	}
@@ -436,7 +436,6 @@ func (s *chips) expand(raw string) string {
 		return raw
 	}
 	var b strings.Builder
-	b.Grow(s.expandedSize(raw))
 	for text, id := range parts(raw) {
 		if strings.HasPrefix(text, chipOpen) {
 			text = s.byID[id].text
@@ -444,17 +443,6 @@ func (s *chips) expand(raw string) string {
 		b.WriteString(text)
 	}
 	return b.String()
-}
-
-// expandedSize returns the length of the expanded text in bytes.
-func (s *chips) expandedSize(raw string) (n int) {
-	for text, id := range parts(raw) {
-		if strings.HasPrefix(text, chipOpen) {
-			text = s.byID[id].text
-		}
-		n += len(text)
-	}
-	return n
 }
 
 // gutter is the width of the prompt and a space, left of the text.

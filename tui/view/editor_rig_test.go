@@ -253,8 +253,6 @@ func (r *rig) check() {
 		r.t.Fatalf("a control character in %q", ed.text)
 	}
 	testkit.Need(r.t, !strings.Contains(r.c.Text(), chipOpen), "a chip's mark in the text %q", r.c.Text())
-	n := r.c.chips.expandedSize(ed.text)
-	testkit.Need(r.t, n == len(r.c.Text()), "the text has %d bytes, reckoned were %d", len(r.c.Text()), n)
 	r.draw()
 	want := (&buffer{columns: ed.columns, chipWidth: ed.chipWidth}).breaks(ed.text)
 	testkit.Need(r.t, slices.Equal(want, ed.starts), "rows of %q are %v, laid out anew %v", ed.text, ed.starts, want)

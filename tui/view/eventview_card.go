@@ -459,8 +459,7 @@ func (o EventOptions) plan(e contract.Event, p contract.Plan) Block {
 // one agent does ([EventStream]), the logbook ([EventLog]), text that is still arriving ([EventLive]). Its
 // texts are those of package eventtext.
 //
-// All of them are pure functions of an entry and its [EventOptions]; the package has no state and no goroutines,
-// except for [Subagents], which records which subagent started which.
+// All of them are pure functions of an entry and its [EventOptions]; the package has no state and no goroutines.
 //
 // Callers pass sanitised events. The input of a tool is JSON and not sanitised: what this package decodes
 // or shows of it, it sanitises. No line is wider than requested. Folded text is not laid out: the cost of a

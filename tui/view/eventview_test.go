@@ -547,9 +547,9 @@ func TestErrorIsWrappedOnce(t *testing.T) {
 }
 
 func TestSubagentParents(t *testing.T) {
-	var k Subagents
+	k := history.New(history.Memory)
 	use := func(id, subagent string) {
-		k.Add(contract.Event{ID: "orch-1", Body: contract.ToolUse{Tool: "Agent", ToolUse: id, Subagent: subagent}})
+		k.Add(dawn, contract.Event{ID: "orch-1", Body: contract.ToolUse{Tool: "Agent", ToolUse: id, Subagent: subagent}})
 	}
 	use("a", "")
 	use("b", "a")
@@ -560,11 +560,10 @@ func TestSubagentParents(t *testing.T) {
 		c := EventStream(entry("orch-1", contract.ToolUse{Tool: "Read", Input: json.RawMessage(`{}`), Subagent: id}), o)
 		testkit.Same(t, fmt.Sprintf("the depth of %q", id), depth, c.Indent)
 	}
-	for i := range 2 * maxSubagents {
+	for i := range 9999 {
 		use(fmt.Sprint(i), "a")
 	}
-	testkit.Check(t, len(k.parents) == maxSubagents && k.Parent(fmt.Sprint(2*maxSubagents-1)) == "" &&
-		k.Parent("b") == "a", "%d remembered", len(k.parents))
+	testkit.Check(t, k.Parent("1") == "a" && k.Parent("9998") == "" && k.Parent("b") == "a", "too many are remembered")
 }
 
 func TestLive(t *testing.T) {
@@ -614,6 +613,25 @@ func TestLogbookPaths(t *testing.T) {
 	got := EventLog(entry("orch-1", contract.ToolUse{Tool: "Read", Input: input}), o, false)
 	testkit.Includes(t, "", dump(got), "Read: a/b.go")
 	testkit.Excludes(t, "", dump(got), "/loom")
+}
+
+// TestTimesOfAnotherDay: a time that is not of today has its date: in the logbook, on a timeline, and where a request is
+// denied.
+func TestTimesOfAnotherDay(t *testing.T) {
+	o := options(100)
+	e := entry("orch-1", contract.Notice{Text: "x"})
+	for days, want := range []string{"|09:26:53 ", "|14 Mar 09:26:53 "} {
+		o.Now = dawn.AddDate(0, 0, days)
+		testkit.Includes(t, "the logbook", dump(EventLog(e, o, false)), want)
+	}
+	lines := timelineOf(story()...).Lines(&TimelineView{}, TimelineFrame{Look: dark, Now: timelineBegan.AddDate(0, 0, 1)}, 100, 24)
+	text := strings.Join(testkit.Each(lines, render.Line.Text), "\n")
+	testkit.Includes(t, "the timeline", text, " 1 Mar 14:00:00 ", "1 Mar 14:01:40  ")
+	for days, want := range []string{"Denied at 15:04 ", "Denied at " + time.Now().AddDate(0, 0, 1).Format("2 Jan") + " 15:04 "} {
+		y, m, d := time.Now().AddDate(0, 0, days).Date()
+		deadline := time.Date(y, m, d, 15, 4, 0, 0, time.Local)
+		testkit.Includes(t, "a deadline", eventtext.DeniedAt(deadline.Format(time.RFC3339)), want)
+	}
 }
 
 // TestStepsRemain: the steps of a document without remaining work are counted as it, like everywhere else.

@@ -194,6 +194,8 @@ func (o EventOptions) toolUse(e history.Entry, b contract.ToolUse) Block {
 			mark = render.Span{Text: g.Failed, Role: render.Bad}
 			tail = render.Of(render.Bad, eventtext.Exit(result.Text))
 		}
+	} else if e.Cut {
+		mark, tail = cutOff(g)
 	}
 	space := o.within(markWidth(mark.Text)).width()
 	free := space
@@ -220,6 +222,11 @@ func (o EventOptions) toolUse(e history.Entry, b contract.ToolUse) Block {
 		c.Foldable = c.Foldable || foldable
 	}
 	return c
+}
+
+// cutOff is the mark of a call whose process, or turn, ended before it did, and the word for that.
+func cutOff(g *render.Glyphs) (mark render.Span, tail render.Line) {
+	return render.Span{Text: g.Skipped, Role: render.Warn}, render.Of(render.Warn, "cut off")
 }
 
 func (o EventOptions) toolResult(b contract.ToolResult) (lines []render.Line, foldable bool) {
@@ -251,6 +258,11 @@ func (o EventOptions) subagent(e history.Entry, b contract.SubagentStart) Block 
 		if e.Progress != nil && e.Progress.ToolUses > 0 {
 			text += ", " + words.Count(e.Progress.ToolUses, "tool")
 		}
+	}
+	if e.Cut {
+		var tail render.Line
+		mark, tail = cutOff(g)
+		text, role = tail.Text(), tail[0].Role
 	}
 	l := render.Line{{Text: eventtext.FirstOf(eventtext.One(b.Description, eventtext.MaxSummary), "a subagent"),
 		Role: render.Strong}}
@@ -329,7 +341,7 @@ func (o EventOptions) logged(e history.Entry) render.Line {
 	}
 	l := render.Line{}
 	if width >= 20 {
-		l = append(l, render.Span{Text: e.At.In(o.Now.Location()).Format("15:04:05") + " ", Role: render.Dim})
+		l = append(l, render.Span{Text: eventtext.Clock(e.At, o.Now, "15:04:05") + " ", Role: render.Dim})
 	}
 	role := logRole(e.Event.Body)
 	if width >= 40 {

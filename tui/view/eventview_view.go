@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -28,7 +27,7 @@ type EventOptions struct {
 	// are unchanged.
 	Root func(agent string) string
 	// Parent returns the subagent that started a subagent, empty for an agent itself; nil: all subagents
-	// were started by an agent itself. [Subagents.Parent] is such a function.
+	// were started by an agent itself. [history.Store.Parent] is such a function.
 	Parent func(subagent string) string
 	// Stream caches the layout of a text that grows; nil: it is laid out each time. [EventLive] only.
 	Stream *render.MarkdownStream
@@ -103,11 +102,7 @@ func (o EventOptions) when(at time.Time) string {
 	if !o.Time || at.IsZero() {
 		return ""
 	}
-	at = at.In(o.Now.Location())
-	if y, m, d := at.Date(); o.Now.Year() != y || o.Now.Month() != m || o.Now.Day() != d {
-		return at.Format("2 Jan 15:04")
-	}
-	return at.Format("15:04")
+	return eventtext.Clock(at, o.Now, "15:04")
 }
 
 func (o EventOptions) depth(subagent string) int {
@@ -302,43 +297,4 @@ func (o EventOptions) pulse(since time.Time) string {
 		return o.Look.Glyphs.Ellipsis
 	}
 	return frames[int(o.Now.Sub(since)/beat)%len(frames)]
-}
-
-// maxSubagents is how many subagents are remembered; a further one counts as started by the agent itself.
-const maxSubagents = 1 << 16
-
-// Subagents records which subagent started which. One goroutine adds; any may read.
-type Subagents struct {
-	mu      sync.Mutex
-	parents map[string]string
-}
-
-// Add learns from an event whether a subagent was started by another.
-func (k *Subagents) Add(e contract.Event) {
-	use, ok := e.Body.(contract.ToolUse)
-	if !ok || use.Subagent == "" || use.ToolUse == "" || use.Tool != "Agent" && use.Tool != "Task" {
-		return
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.parents == nil {
-		k.parents = map[string]string{}
-	}
-	if _, known := k.parents[use.ToolUse]; !known && len(k.parents) < maxSubagents {
-		k.parents[strings.Clone(use.ToolUse)] = strings.Clone(use.Subagent)
-	}
-}
-
-// Become takes over the records of another one, to which nothing may be added any more.
-func (k *Subagents) Become(other *Subagents) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.parents = other.parents
-}
-
-// Parent returns the subagent that started a subagent; empty: an agent itself did.
-func (k *Subagents) Parent(subagent string) string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.parents[subagent]
 }

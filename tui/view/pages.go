@@ -171,8 +171,7 @@ type StatusData struct {
 	Word    string      // the state of the program: "weaving"
 	Tone    render.Role // of Word: Warn and Bad stand out
 	Awaited string      // the awaited agent: "Orchestrator II"; empty: none
-	Human   bool        // input of a human is awaited: shown before everything else
-	Words   int         // how many inputs of the human are awaited
+	Words   int         // how many inputs of the human are awaited: shown before everything else
 	Waiting time.Duration
 
 	Cost     string // empty: nothing has cost anything yet

@@ -70,7 +70,7 @@ func (s *PageStatus) pieces(columns int) (p []pagePiece) {
 	if d.Waiting >= time.Minute {
 		waiting = elapsedPage(d.Waiting)
 	}
-	if d.Human {
+	if d.Words > 0 {
 		who, several := "Waits for you", "%d wait for you"
 		if tight { // so that the permission mode fits beside it
 			who, several = "For you", "%d for you"
@@ -89,7 +89,7 @@ func (s *PageStatus) pieces(columns int) (p []pagePiece) {
 	default:
 		add(rankWord, false, render.StatusBarStrong, d.Word)
 	}
-	if d.Awaited != "" && !d.Human {
+	if d.Awaited != "" && d.Words == 0 {
 		who := d.Awaited
 		if narrow {
 			who = ShortName(who)

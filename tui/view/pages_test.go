@@ -328,7 +328,7 @@ func dread(l *render.Look, text string, random *rand.Rand) []tview.Primitive {
 	strip := NewPlanStrip(l)
 	strip.Set(steps, []Tasks{{text, render.Dim, steps}})
 	st := NewStatus(l)
-	st.Set(StatusData{Word: text, Awaited: text, Human: many%2 == 0, Waiting: time.Duration(random.Int64()),
+	st.Set(StatusData{Word: text, Awaited: text, Words: 1 - many%2, Waiting: time.Duration(random.Int64()),
 		Cost: text, Tokens: random.Int(), Elapsed: time.Duration(random.Int64()),
 		Restarts: many, Mode: text, Flash: []string{"", text}[many%2],
 		Warnings: []string{text, "REHEARSAL"}[:many%3%3]})
@@ -680,7 +680,7 @@ func TestStatusDropsInOrder(t *testing.T) {
 
 // TestStatusSays: who is waited for, who decides in the Arbiter's place, and answers to the user come before the rest.
 func TestStatusSays(t *testing.T) {
-	human := func(d *StatusData) { d.Human, d.Awaited = true, "you" }
+	human := func(d *StatusData) { d.Words, d.Awaited = 1, "you" }
 	fallback := func(d *StatusData) { d.Warnings, d.Fallback, d.Decider = nil, "The rules decide", "a model decides" }
 	flash := func(text string) func(*StatusData) { return func(d *StatusData) { d.Flash = text } }
 	for name, tt := range map[string]struct {

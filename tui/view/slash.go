@@ -158,6 +158,28 @@ func AgentOf(s *supervisor.State, id string) *supervisor.Agent {
 	return nil
 }
 
+// AgentNamed returns the agent that an id or a name means, ignoring case; empty: there is none.
+func AgentNamed(s *supervisor.State, text string) (id string) {
+	for _, a := range Members(s) {
+		if strings.EqualFold(text, a.ID) || strings.EqualFold(text, a.Name) {
+			return a.ID
+		}
+	}
+	return ""
+}
+
+// Addressed returns a command with the ids of agents in the place of their names.
+func Addressed(s *supervisor.State, c EditorCommand) EditorCommand {
+	known, _ := Lookup(c.Name)
+	c.Args = slices.Clone(c.Args)
+	for i, p := range known.params[:min(len(known.params), len(c.Args))] {
+		if p.want == WantAgent {
+			c.Args[i] = cmp.Or(AgentNamed(s, c.Args[i]), c.Args[i])
+		}
+	}
+	return c
+}
+
 // Members returns the agents of a run; none: there is no run.
 func Members(s *supervisor.State) []*supervisor.Agent {
 	if s == nil {
@@ -181,7 +203,7 @@ func costSlash(s *supervisor.State) string {
 		"| %d |\n| out | %d |\n\n| agent | cost%s |\n|---|--:|\n",
 		used.Input, used.CacheRead, used.CacheCreation, used.Output, mark)
 	for _, a := range s.Agents {
-		fmt.Fprintf(&b, "| %s | %s |\n", SlashName(s, a.ID), eventtext.Costs(fmt.Sprintf("$%.4f", a.Spent()), false,
+		fmt.Fprintf(&b, "| %s | %s |\n", cell(SlashName(s, a.ID)), eventtext.Costs(fmt.Sprintf("$%.4f", a.Spent()), false,
 			a.CostUnknown))
 	}
 	if s.Options.Rehearsal {
@@ -200,7 +222,7 @@ func permissions(s *supervisor.State) string {
 	list := func(title string, rules []string) {
 		fmt.Fprintf(&b, "%s\n\n", title)
 		for _, r := range rules {
-			fmt.Fprintf(&b, "- `%s`\n", SlashWord(r))
+			fmt.Fprintf(&b, "- %s\n", code(r))
 		}
 		if len(rules) == 0 {
 			b.WriteString("- none\n")
@@ -572,7 +594,8 @@ func hosts(s *supervisor.State) string {
 				agents = append(agents, SlashName(s, a.ID))
 			}
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %d |\n", SlashWord(h.Name), hostStatus(known), strings.Join(agents, ", "), h.Slots)
+		fmt.Fprintf(&b, "| %s | %s | %s | %d |\n", cell(h.Name), cell(hostStatus(known)), cell(strings.Join(agents, ", ")),
+			h.Slots)
 		if known.Parked {
 			again += fmt.Sprintf("\n%[1]s is not tried again before you say so: `/choose retry host %[1]s`", SlashWord(h.Name))
 		} else if known.Status == supervisor.StatusLost {
@@ -596,10 +619,10 @@ func hostStatus(b supervisor.Bridge) string {
 		return "not used yet"
 	}
 	if b.Reason != "" && b.Status != supervisor.StatusUp {
-		text += ": " + SlashWord(b.Reason)
+		text += ": " + sanitize.Line(b.Reason, 150)
 	}
 	if !b.Until.IsZero() && b.Status != supervisor.StatusUp {
-		text += ", not used before " + b.Until.Local().Format(time.TimeOnly)
+		text += ", not used before " + eventtext.Clock(b.Until, time.Now(), time.TimeOnly)
 	}
 	return text
 }
@@ -641,12 +664,21 @@ func plainText(s string) string {
 
 // code returns a word in the form that is shown unchanged.
 func code(text string) string {
-	text = strings.ReplaceAll(SlashWord(text), "`", "'")
-	if text == "" {
+	fence := "`"
+	if text = SlashWord(text); text == "" {
 		return ""
 	}
-	return "`" + text + "`"
+	if strings.Contains(text, fence) {
+		text = " " + text + " "
+	}
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence + text + fence
 }
+
+// cell returns a text as one cell of a table.
+func cell(text string) string { return strings.ReplaceAll(verbatim(text), "|", `\|`) }
 
 // verbatim is code for a text that Markdown would change, such as the name __init__.py.
 func verbatim(text string) string {

@@ -20,6 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
+	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
 // TestAccept: a command is added to the criteria, one is dropped by its number, and invalid input is
@@ -87,6 +88,23 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// TestAgentsByName: a command takes the name of an agent, as the screen shows it, in the place of its id.
+func TestAgentsByName(t *testing.T) {
+	a := &supervisor.Agent{}
+	a.ID, a.Name, a.Role = "orch-2", "Orchestrator II", supervisor.RoleOrchestrator
+	s := &supervisor.State{Roster: supervisor.Roster{Agents: []*supervisor.Agent{a}}}
+	for typed, want := range map[string]contract.CommandBody{
+		"/to orchestrator ii a word":  contract.Say{To: "orch-2", Text: "a word"},
+		"/kill Orchestrator II":       contract.Kill{ID: "orch-2"},
+		"/kill ORCH-2":                contract.Kill{ID: "orch-2"},
+		"/kill Orchestrator III":      contract.Kill{ID: "Orchestrator III"},
+		"/model opus Orchestrator II": contract.Configure{Model: "opus", ID: "orch-2"},
+	} {
+		got, _, _ := CommandsFor(s, Addressed(s, testkit.Must(ParseSlash(typed))(t)))
+		testkit.Check(t, cmp.Equal(want, got), "%q: %+v", typed, got)
+	}
+}
+
 func TestPermit(t *testing.T) {
 	request := &input.PermissionRequest{ID: "p",
 		Params: bridge.PermissionParams{Tool: "Bash", Input: []byte(`{"command":"go test ./..."}`)}}
@@ -109,7 +127,7 @@ func TestSlashAnswers(t *testing.T) {
 	s := &supervisor.State{Task: supervisor.TaskState{Text: "weave\x1b[2J"}, Budget: supervisor.BudgetState{CostUSD: 1.25},
 		Permission: input.PermissionState{Actions: []string{"a"}}}
 	s.Options.Permissions, s.Options.Allow, s.Options.MaxCostUSD, s.Options.ContextWarn,
-		s.Options.ContextCritical = "ask", []string{"Bash(\x1b]0;x\agit *)"}, 2, 70, 85
+		s.Options.ContextCritical = "ask", []string{"Bash(\x1b]0;x\agit *)", "Bash(echo `id`)"}, 2, 70, 85
 	s.Agents = []*supervisor.Agent{
 		{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter"}, Role: supervisor.RoleArbiter},
 			AgentSpending: supervisor.AgentSpending{CostUSD: 0.25}},
@@ -130,7 +148,7 @@ func TestSlashAnswers(t *testing.T) {
 		costSlash(s): {"**$1.2500** + ? in all, of $2.00 at most", "| Orchestrator I | $1.0000 |",
 			"$0.0000 + ?"},
 		costSlash(nil):                     {"Nothing yet"},
-		permissions(s):                     {"**ask**", "`Bash(git *)`", "1 action."},
+		permissions(s):                     {"**ask**", "`Bash(git *)`", "`` Bash(echo `id`) ``", "1 action."},
 		permissions(nil):                   {"no run"},
 		SlashAnswers["task"].Text(s, ""):   {"weave"},
 		SlashAnswers["task"].Text(nil, ""): {"no task"},
@@ -275,6 +293,12 @@ func TestHosts(t *testing.T) {
 		"| gpu | parked: Permission denied",
 		"| spare | not used yet |  | 4 |", "`/choose retry host gpu`")
 	testkit.Excludes(t, "", text, "\x1b")
+	s.Lifecycle.Bridges[2].Reason = "usage: login | exit *now*"
+	var shown strings.Builder
+	for _, l := range render.Markdown(hosts(s), render.MarkdownOptions{Width: 200}) {
+		shown.WriteString(strings.Join(strings.Fields(l.Text()), " ") + "\n")
+	}
+	testkit.Includes(t, "a bar in a reason", shown.String(), "\ngpu parked: usage: login | exit *now* 1\n")
 }
 
 func TestAmend(t *testing.T) {
@@ -332,7 +356,7 @@ func TestAgents(t *testing.T) {
 	s.Task.History = s.Task.History.Add(decider.DecisionExecution{Agent: "idler", Status: decider.StatusSuccess,
 		CompletedAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)})
 	text := SlashAgents(s)
-	testkit.Includes(t, "", text, "## weaver", `\# Use it`, "tools: `Read`, `Ed'it`, but not `Bash`", "model: `haiku`",
+	testkit.Includes(t, "", text, "## weaver", `\# Use it`, "tools: `Read`, `` Ed`it ``, but not `Bash`", "model: `haiku`",
 		"limits: 9 turns, $2.00", "from: `/p/.arbiter/agents/weaver.md`", "tools: none", "model: `the run's`",
 		"from: `built-in`", "last success 2026-03-01 12:00:00")
 	testkit.Excludes(t, "unsafe", text, "\x1b")

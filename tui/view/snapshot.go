@@ -47,9 +47,9 @@ func AgentRows(
 // AgentRow returns the line of one agent.
 func AgentRow(s *supervisor.State, a *supervisor.Agent, waits []supervisor.InboxItem, w Work, now time.Time) PageAgent {
 	text, since := eventtext.AgentState(s, a, waits)
-	tone, done := cmp.Or(stateTones[text], render.Dim), w
+	tone := cmp.Or(stateTones[text], render.Dim)
 	if s.WasInterrupted() && a.Alive() {
-		since, w = now, Work{}
+		since = now
 	}
 	stall := a.Waiting()
 	if a.Takeover != nil || s.Halted || s.Lifecycle.AwaitsTrust(a.Host) || s.Ending != nil {
@@ -63,7 +63,7 @@ func AgentRow(s *supervisor.State, a *supervisor.Agent, waits []supervisor.Inbox
 		Pct: a.Context.Pct, Level: a.WarnedLevel,
 		Age: max(now.Sub(since), 0), Past: SlashOver(a) || a.Status == supervisor.AgentEnded,
 		Subagents: subagents(a, w, now),
-		Work:      done, Root: SnapshotRoot(s, a), Model: SnapshotModel(s, a),
+		Work:      w, Root: SnapshotRoot(s, a), Model: SnapshotModel(s, a),
 	}
 	if a.Spent() > 0 || a.CostUnknown {
 		line.Cost = eventtext.Costs(eventtext.Dollars(a.Spent()), s.Options.Rehearsal, a.CostUnknown)
@@ -381,7 +381,7 @@ func figures(row PageAgent) string {
 }
 
 func subagentWords(sub Subagent) string {
-	text := sub.Name + ": "
+	text := verbatim(sub.Name) + ": "
 	switch {
 	case sub.Failed:
 		text += "failed"
@@ -525,7 +525,6 @@ func SnapshotStatus(s *supervisor.State, waits []supervisor.InboxItem, now time.
 	}
 	d.Quota, d.Scarce = quotaWord(s, now)
 	d.Awaited, d.Words, d.Waiting = awaited(s, waits, now)
-	d.Human = d.Words > 0
 	return d
 }
 

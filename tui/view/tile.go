@@ -17,12 +17,6 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// lines are the lines of a tile, and the index of the head of its subagents.
-type lines struct {
-	list  []render.Line
-	group int // -1: there is none
-}
-
 // drawTile draws a tile of at most so many columns and rows. The first line is its head. group is the line that
 // folds and unfolds its subagents; -1: there is none.
 func drawTile(t PageAgent, width, height int, look *render.Look, now time.Time) (list []render.Line, group int) {
@@ -38,12 +32,12 @@ func drawTile(t PageAgent, width, height int, look *render.Look, now time.Time) 
 	if height == 1 || space < 8 {
 		return []render.Line{head}, -1
 	}
-	body := tilePainter{tile: t, look: look, now: now, width: space}.body(height - 1)
+	body, group := tilePainter{tile: t, look: look, now: now, width: space}.body(height - 1)
 	list = []render.Line{head}
-	for _, l := range body.list {
+	for _, l := range body {
 		list = append(list, append(render.Line{gutter}, l.Shorten(space, look.Glyphs.Ellipsis)...))
 	}
-	if group = body.group; group >= 0 {
+	if group >= 0 {
 		group++
 	}
 	return list, group
@@ -214,13 +208,14 @@ type tilePainter struct {
 	width int
 }
 
-// body lays out the last lines of what an agent did, and below them its current activity.
-func (p tilePainter) body(height int) lines {
+// body lays out the last lines of what an agent did, and below them its current activity. group is the index of the
+// head of its subagents; -1: there is none.
+func (p tilePainter) body(height int) (list []render.Line, group int) {
 	if p.tile.Past {
-		return lines{group: -1}
+		return nil, -1
 	}
-	present := p.present(height)
-	space := height - len(present.list)
+	present, group := p.present(height)
+	space := height - len(present)
 	var before []render.Line
 	resultShown := false // whether the result of a call was shown
 	for _, item := range slices.Backward(p.tile.Work.Items) {
@@ -237,10 +232,10 @@ func (p tilePainter) body(height int) lines {
 	if extra := len(before) - space; extra > 0 {
 		before = before[extra:]
 	}
-	if present.group >= 0 {
-		present.group += len(before)
+	if group >= 0 {
+		group += len(before)
 	}
-	return lines{list: append(before, present.list...), group: present.group}
+	return append(before, present...), group
 }
 
 // starts reports whether a call started one of the subagents, which have lines of their own.
@@ -262,8 +257,7 @@ func (p tilePainter) past(i eventtext.ActivityItem, last bool) []render.Line {
 		mark, role = render.Span{Text: g.Failed, Role: render.Bad}, render.Base
 		tail = render.Of(render.Bad, eventtext.Exit(i.Result))
 	case i.Cut:
-		mark = render.Span{Text: g.Skipped, Role: render.Warn}
-		tail = render.Of(render.Warn, "cut off")
+		mark, tail = cutOff(g)
 	case i.Added+i.Removed > 0:
 		tail = eventLineCounts(i.Added, i.Removed)
 	case i.Until.Sub(i.At) >= time.Second:
@@ -302,45 +296,41 @@ func (p tilePainter) call(mark render.Span, role render.Role, i eventtext.Activi
 
 // present lays out the current activity: running calls, subagents, the arriving text, and what the agent
 // waits for.
-func (p tilePainter) present(height int) lines {
-	now := lines{group: -1}
-	a := p.tile
+func (p tilePainter) present(height int) (list []render.Line, group int) {
+	a, group := p.tile, -1
 	for _, i := range p.tile.Work.Items {
 		asked := a.Bell && a.Doing == callWords(i.Tool, i.Summary, a.Root)
 		if i.Runs() && !p.starts(i) && !asked {
 			mark := render.Span{Text: p.look.Glyphs.Current, Role: render.Active}
 			since := render.Of(render.Active, PageRunning(max(p.now.Sub(i.At), 0)))
-			now.list = append(now.list, p.call(mark, render.Base, i, since))
+			list = append(list, p.call(mark, render.Base, i, since))
 		}
 	}
-	running := len(now.list)
+	running := len(list)
 	if a.Bell || a.Doing != "" && !a.Busy {
-		now.list = append(now.list, p.waiting()...)
+		list = append(list, p.waiting()...)
 	}
 	if n := len(a.Subagents); n > 0 && p.tile.Work.Working() > 0 {
-		now.group = len(now.list)
-		now.list = append(now.list, p.group(height-len(now.list))...)
+		group = len(list)
+		list = append(list, p.group(height-len(list))...)
 	}
 	switch writing := strings.TrimSpace(p.tile.Work.Writing); {
 	case a.Bell || !a.Busy:
 	case writing != "":
 		text := render.WrapText(render.Base, writing, min(p.width, render.Prose))
-		text = text[max(len(text)-max(height-len(now.list), 1), 0):]
-		now.list = append(now.list, text...)
-	case running == 0 && now.group < 0:
+		text = text[max(len(text)-max(height-len(list), 1), 0):]
+		list = append(list, text...)
+	case running == 0 && group < 0:
 		l := render.Line{{Text: p.look.Spin(p.now) + " ", Role: render.Active}, {Text: a.Doing, Role: render.Dim}}
 		if a.Age >= time.Second {
 			l = append(l, render.Span{Text: "  " + PageRunning(a.Age), Role: render.Dim})
 		}
-		now.list = append(now.list, l)
+		list = append(list, l)
 	}
-	if extra := len(now.list) - height; extra > 0 {
-		now.list = now.list[extra:]
-		if now.group -= extra; now.group < 0 {
-			now.group = -1
-		}
+	if extra := len(list) - height; extra > 0 {
+		list, group = list[extra:], max(group-extra, -1)
 	}
-	return now
+	return list, group
 }
 
 func (p tilePainter) waiting() []render.Line {

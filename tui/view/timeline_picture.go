@@ -140,21 +140,20 @@ func (p *picture) title() render.Line {
 
 // clock draws the row with times, and a mark above the cursor.
 func (p *picture) clock() render.Line {
-	layout := "15:04"
-	switch {
-	case p.axis.Ended.Sub(p.axis.Began) > 36*time.Hour:
-		layout = "2 Jan 15:04"
-	case p.column*time.Duration(p.columns) < 20*time.Minute:
-		layout = "15:04:05"
+	layout, columns := "15:04", len("15:04")
+	if p.column*time.Duration(p.columns) < 20*time.Minute {
+		layout, columns = "15:04:05", len("15:04:05")
+	}
+	if began := p.axis.Began; eventtext.Clock(began, p.Now, layout) != p.local(began).Format(layout) {
+		columns += len("22 Jan ")
 	}
 	row := slices.Repeat([]string{" "}, p.columns)
-	every := len(layout) + 6
-	for x := 0; x+len(layout) <= p.columns; x += every {
+	for x := 0; x+columns <= p.columns; x += columns + 6 {
 		place := p.left + time.Duration(x)*p.column
 		if place > p.total {
 			break
 		}
-		for i, r := range p.local(p.axis.Time(place)).Format(layout) {
+		for i, r := range eventtext.Clock(p.axis.Time(place), p.Now, layout) {
 			row[x+i] = string(r)
 		}
 	}
@@ -238,11 +237,7 @@ func (p *picture) cells(l *lane) []TimelineKind {
 
 func (p *picture) detail(rows int) []render.Line {
 	at := p.axis.Time(p.cursor)
-	layout := "15:04:05"
-	if p.axis.Ended.Sub(p.axis.Began) > 20*time.Hour {
-		layout = "2 Jan 15:04:05"
-	}
-	head := render.Of(render.Strong, p.local(at).Format(layout)).Append(render.Dim, "  ").
+	head := render.Of(render.Strong, eventtext.Clock(at, p.Now, "15:04:05")).Append(render.Dim, "  ").
 		Append(render.Speaker(p.laneOf()), p.name(p.laneOf()))
 	list := p.under(p.TimelineView, p.axis, p.Now)
 	list = slices.DeleteFunc(list, func(s Span) bool { return s.Kind == TimelineAlive && len(list) > 1 })
@@ -357,7 +352,7 @@ func (p *picture) summary(l *lane) string {
 
 // sentence describes a moment, with its time.
 func (p *picture) sentence(s Span) string {
-	text := p.local(s.From).Format("15:04:05") + " " + glyphs[s.Kind].word
+	text := eventtext.Clock(s.From, p.Now, "15:04:05") + " " + glyphs[s.Kind].word
 	if s.N > 1 {
 		text += fmt.Sprintf(", %s times", words.Number(s.N))
 	}
