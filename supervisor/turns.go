@@ -83,7 +83,8 @@ func (st *step) turnEnded(a *Agent, t bridge.Turn) {
 		}
 		a.Troubles, a.APIFailures, a.Refused = 0, 0, ""
 		st.Lifecycle.Restarts = st.Lifecycle.Restarts.Answered(a.ID)
-		st.countTurn(a)
+		a.Turns++
+		st.keepLimits(a)
 		st.routeVerdict(a, t)
 	case bridge.TurnInterrupted:
 		if stopped {
