@@ -24,8 +24,8 @@ const (
 	ClassRenewal runconfig.RestartClass = "renewed"
 )
 
-// loseProcesses records that the processes of a host ended with its bridge.
-func (st *step) loseProcesses(host string) {
+// loseProcesses records that the processes of a host ended with its bridge; why is the reason of the event.
+func (st *step) loseProcesses(host, why string) {
 	for i := range st.Agents {
 		if st.Agents[i].Host != host {
 			continue
@@ -37,10 +37,14 @@ func (st *step) loseProcesses(host string) {
 		case a.Leaving():
 			st.left(a)
 		case a.Alive() && a.Status != AgentDown:
+			reason := why
+			if a.Status == AgentRestarting { // it was being ended
+				reason = string(a.RestartClass)
+			}
 			a.Status, a.Since, a.CurrentTool = AgentDown, st.at, ""
 			MarkCut(a)
 			st.chargeLost(a)
-			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatCrash)})
+			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: reason})
 			st.Permission.TurnOver(&st.out, a.ID)
 		}
 	}
