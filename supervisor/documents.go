@@ -38,7 +38,7 @@ func (st *step) setCriteria(ref string, given contract.SetAcceptance) {
 // criteriaFromOptions sets the criteria that the run is started with.
 func (st *step) criteriaFromOptions() {
 	for _, command := range st.Options.Accept {
-		err := st.Task.Acceptance.HumanAdds(AcceptanceGiven{Command: command})
+		err := st.Task.Acceptance.HumanAdds(Criterion{Command: command})
 		if err != nil { // the flags were checked; a run of another version may have had other bounds
 			st.notice(contract.Supervisor, "an acceptance criterion is left out: "+err.Error())
 		}
