@@ -117,12 +117,3 @@ func (st *step) bridgeFailed(f input.BridgeFailed) {
 		st.openBridge(f.Host, f.Message)
 	}
 }
-
-// abandonParked gives up what is on parked hosts, when the human is gone.
-func (st *step) abandonParked() {
-	for _, b := range st.Lifecycle.Bridges {
-		if b.Parked && st.Ending == nil {
-			st.abandonHost(b.Host)
-		}
-	}
-}

@@ -403,7 +403,7 @@ func (s *State) filesOf(h *Handover) []string {
 // checkDir is where the checks of a document run: where the work was done, and again where it was merged.
 func (s *State) checkDir(h *Handover) string {
 	if h.Completes() || h.Merged != nil && h.Merged.Merged {
-		return s.resultDir()
+		return s.DirOf(contract.Arbiter) // it has the files that the run delivers
 	}
 	return s.DirOf(h.Agent.ID)
 }

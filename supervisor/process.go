@@ -398,7 +398,11 @@ func (st *step) relaunch(id string, class runconfig.RestartClass, reason string)
 // release ends an agent for good.
 func (st *step) release(id, reason string, now bool) {
 	a := st.Edit(id)
-	if a == nil || !a.Alive() || st.keepsTakeover(a, reason) {
+	if a == nil || !a.Alive() {
+		return
+	}
+	if a.Takeover != nil && !st.ordered { // only a human's command ends a session that a human has
+		a.editTakeover().Release = reason
 		return
 	}
 	st.Question.Recovery.Overcome(&st.Roster, id)
@@ -421,24 +425,6 @@ func (st *step) release(id, reason string, now bool) {
 	} else {
 		st.do(input.Kill{Agent: a.AgentRef, Now: now})
 	}
-}
-
-// releasePredecessor releases a predecessor once its successor has given its first verdict: until then the
-// predecessor can be asked questions.
-func (st *step) releasePredecessor(a *Agent) {
-	if old, ok := st.Agent(a.Predecessor); ok && old.Alive() && old.Standing == HandedOff {
-		st.release(old.ID, "succeeded by "+a.ID, false)
-	}
-}
-
-// keepsTakeover reports whether a takeover delays the release of an agent: only a human's command ends a
-// session that a human has.
-func (st *step) keepsTakeover(a *Agent, reason string) bool {
-	if a.Takeover == nil || st.ordered {
-		return false
-	}
-	a.editTakeover().Release = reason
-	return true
 }
 
 // dropTakeover ends the takeover of an agent, if a human has it: the agent is released ([StateEnded]), or its session
