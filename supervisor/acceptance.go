@@ -154,8 +154,14 @@ func (s *AcceptanceState) Judge() (AcceptanceOutcome, bool) {
 		return o, true
 	}
 	o.Verdict = AcceptanceExhausted
+	var named []string
+	for _, i := range failed {
+		r := s.Results[i]
+		name := strings.ReplaceAll(words.Head(words.FirstLine(r.Text), 200), "\n", " ")
+		named = append(named, fmt.Sprintf("%s (%s)", name, r.end()))
+	}
 	o.Text = fmt.Sprintf("COMPLETE was rejected %d times. The last time %s: %s", s.Rejections, what,
-		strings.Join(s.names(failed), "; "))
+		strings.Join(named, "; "))
 	return o, true
 }
 
@@ -166,17 +172,6 @@ func (s *AcceptanceState) failed() []int {
 		if r.Status == AcceptanceFailed {
 			list = append(list, i)
 		}
-	}
-	return list
-}
-
-// names describes, in a line each, which criteria failed and how.
-func (s *AcceptanceState) names(failed []int) []string {
-	var list []string
-	for _, i := range failed {
-		r := s.Results[i]
-		name := strings.ReplaceAll(words.Head(words.FirstLine(r.Text), 200), "\n", " ")
-		list = append(list, fmt.Sprintf("%s (%s)", name, r.end()))
 	}
 	return list
 }
@@ -321,17 +316,6 @@ func (s *AcceptanceState) ArbiterSets(list []Criterion) error {
 func (s *AcceptanceState) BeginTask() {
 	s.replace(s.ofHuman())
 	s.Results, s.Rejections, s.Unanswered = nil, 0, false
-}
-
-// Failing returns the results that rejected the last COMPLETE, if nothing was handed over since.
-func (s *AcceptanceState) Failing() []AcceptanceResult {
-	var list []AcceptanceResult
-	if s.Unanswered {
-		for _, i := range s.failed() {
-			list = append(list, s.Results[i])
-		}
-	}
-	return list
 }
 
 // AskHow returns, once for each list of criteria, a demand to an Arbiter that completes although some criteria have

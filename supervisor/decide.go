@@ -364,8 +364,8 @@ func (st *step) noteAndCarryOut(p *RulingRequest, d decider.Decision) {
 	st.carryOut(p, d)
 }
 
-// handedOffUnfinished reports whether an agent has handed off its own work unfinished.
-func (st *step) handedOffUnfinished(id string) bool {
-	a, _ := st.Agent(id)
-	return st.Task.HandedOffUnfinished(&a)
+// handedOffUnfinished reports whether an agent has handed off unfinished work. A planner that hands off a plan has not.
+func (s *State) handedOffUnfinished(id string) bool {
+	a, _ := s.Agent(id)
+	return a.Standing == HandedOff && !(a.Mode == PlannerMode && len(s.Task.Plan) > 0)
 }

@@ -27,7 +27,7 @@ func (s *State) dueDecision() (point decider.DecisionPoint, about string, ok boo
 		if !m.AwaitsJudgement() || s.Task.Phase == machine.Idle {
 			continue
 		}
-		if a, _ := s.Agent(m.From); m.Stumble || s.Task.HandedOffUnfinished(&a) || !s.AnyWorks() {
+		if m.Stumble || s.handedOffUnfinished(m.From) || !s.AnyWorks() {
 			return pointOf(&m), m.From, true // a finished document waits for other agents' work
 		}
 	}
