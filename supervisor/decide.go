@@ -363,9 +363,3 @@ func (st *step) noteAndCarryOut(p *RulingRequest, d decider.Decision) {
 	})
 	st.carryOut(p, d)
 }
-
-// handedOffUnfinished reports whether an agent has handed off unfinished work. A planner that hands off a plan has not.
-func (s *State) handedOffUnfinished(id string) bool {
-	a, _ := s.Agent(id)
-	return a.Standing == HandedOff && !(a.Mode == PlannerMode && len(s.Task.Plan) > 0)
-}

@@ -53,6 +53,12 @@ func (s *State) dueDecision() (point decider.DecisionPoint, about string, ok boo
 	return decider.PointSelect, "", aside // else the Arbiter is in a dialogue, and may rule itself
 }
 
+// handedOffUnfinished reports whether an agent has handed off unfinished work. A planner that hands off a plan has not.
+func (s *State) handedOffUnfinished(id string) bool {
+	a, _ := s.Agent(id)
+	return a.Standing == HandedOff && !(a.Mode == PlannerMode && len(s.Task.Plan) > 0)
+}
+
 // pointOf is the point of decision for a message that ends an execution.
 func pointOf(m *Mail) decider.DecisionPoint {
 	if m.Stumble {
