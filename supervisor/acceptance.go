@@ -154,8 +154,14 @@ func (s *AcceptanceState) Judge() (AcceptanceOutcome, bool) {
 		return o, true
 	}
 	o.Verdict = AcceptanceExhausted
+	var named []string
+	for _, i := range failed {
+		r := s.Results[i]
+		name := strings.ReplaceAll(words.Head(words.FirstLine(r.Text), 200), "\n", " ")
+		named = append(named, fmt.Sprintf("%s (%s)", name, r.end()))
+	}
 	o.Text = fmt.Sprintf("COMPLETE was rejected %d times. The last time %s: %s", s.Rejections, what,
-		strings.Join(s.names(failed), "; "))
+		strings.Join(named, "; "))
 	return o, true
 }
 
@@ -166,17 +172,6 @@ func (s *AcceptanceState) failed() []int {
 		if r.Status == AcceptanceFailed {
 			list = append(list, i)
 		}
-	}
-	return list
-}
-
-// names describes, in a line each, which criteria failed and how.
-func (s *AcceptanceState) names(failed []int) []string {
-	var list []string
-	for _, i := range failed {
-		r := s.Results[i]
-		name := strings.ReplaceAll(words.Head(words.FirstLine(r.Text), 200), "\n", " ")
-		list = append(list, fmt.Sprintf("%s (%s)", name, r.end()))
 	}
 	return list
 }
@@ -237,12 +232,6 @@ type AcceptanceState struct {
 // Criterion is one thing that must hold before the task is complete; By is contract.Human or contract.Arbiter.
 type Criterion = contract.AcceptanceCriterion
 
-// AcceptanceGiven is a criterion as it is set. A Given without text has its command as its text.
-//
-// A human's list may repeat criteria of the Arbiter and leave them to the Arbiter (By): their commands still
-// need permission. Without By, a repeated criterion becomes the human's.
-type AcceptanceGiven = Criterion
-
 // Bounds of what is set.
 const (
 	MaxCriteria = 30
@@ -252,14 +241,17 @@ const (
 
 // HumanSets makes the list the criteria of the run. It also replaces the Arbiter's criteria. An error says what
 // a human has to change; the state is then unchanged.
-func (s *AcceptanceState) HumanSets(list []AcceptanceGiven) error {
+//
+// The list may repeat criteria of the Arbiter and leave them to the Arbiter (By): their commands still need
+// permission. Without By, a repeated criterion becomes the human's.
+func (s *AcceptanceState) HumanSets(list []Criterion) error {
 	given, err := read(list, contract.Human)
 	if err != nil {
 		return err
 	}
 	var own, kept []Criterion
 	for _, c := range given {
-		repeats := func(g AcceptanceGiven) bool {
+		repeats := func(g Criterion) bool {
 			return g.By == contract.Arbiter && clean(g.Text) == c.Text && clean(g.Command) == c.Command
 		}
 		if !slices.ContainsFunc(list, repeats) {
@@ -278,8 +270,8 @@ func (s *AcceptanceState) HumanSets(list []AcceptanceGiven) error {
 }
 
 // HumanAdds adds a criterion. If the Arbiter has set it already, it becomes the human's.
-func (s *AcceptanceState) HumanAdds(g AcceptanceGiven) error {
-	added, err := read([]AcceptanceGiven{g}, contract.Human)
+func (s *AcceptanceState) HumanAdds(g Criterion) error {
+	added, err := read([]Criterion{g}, contract.Human)
 	if err != nil {
 		return err
 	}
@@ -305,7 +297,7 @@ func (s *AcceptanceState) HumanDrops(number int) error {
 
 // ArbiterSets sets the Arbiter's criteria, after those of the human, which stay as they are: one of the list that
 // repeats the text of one of them, with whatever command, adds nothing. The error is the answer to the tool's call.
-func (s *AcceptanceState) ArbiterSets(list []AcceptanceGiven) error {
+func (s *AcceptanceState) ArbiterSets(list []Criterion) error {
 	given, err := read(list, contract.Arbiter)
 	if err != nil {
 		return err
@@ -324,17 +316,6 @@ func (s *AcceptanceState) ArbiterSets(list []AcceptanceGiven) error {
 func (s *AcceptanceState) BeginTask() {
 	s.replace(s.ofHuman())
 	s.Results, s.Rejections, s.Unanswered = nil, 0, false
-}
-
-// Failing returns the results that rejected the last COMPLETE, if nothing was handed over since.
-func (s *AcceptanceState) Failing() []AcceptanceResult {
-	var list []AcceptanceResult
-	if s.Unanswered {
-		for _, i := range s.failed() {
-			list = append(list, s.Results[i])
-		}
-	}
-	return list
 }
 
 // AskHow returns, once for each list of criteria, a demand to an Arbiter that completes although some criteria have
@@ -390,8 +371,8 @@ func sameAs(c Criterion) func(Criterion) bool {
 	return func(o Criterion) bool { return c.Text == o.Text && c.Command == o.Command }
 }
 
-// read checks a list of criteria and drops repeated ones.
-func read(list []AcceptanceGiven, by string) ([]Criterion, error) {
+// read checks a list of criteria and drops repeated ones. One without a text has its command as its text.
+func read(list []Criterion, by string) ([]Criterion, error) {
 	if len(list) > MaxCriteria {
 		return nil, fmt.Errorf("there can be %d acceptance criteria, these are %d", MaxCriteria, len(list))
 	}

@@ -199,7 +199,7 @@ func TestCriteriaGoWithTheTask(t *testing.T) {
 	testkit.Check(t, len(list) == 2, "named anew, there is %+v", list)
 }
 
-func set(t *testing.T, list ...AcceptanceGiven) AcceptanceState {
+func set(t *testing.T, list ...Criterion) AcceptanceState {
 	t.Helper()
 	var s AcceptanceState
 	testkit.OK(t, s.HumanSets(list))
@@ -207,15 +207,15 @@ func set(t *testing.T, list ...AcceptanceGiven) AcceptanceState {
 }
 
 var (
-	tests = AcceptanceGiven{Text: "the tests pass", Command: "make test"}
-	lint  = AcceptanceGiven{Command: "make lint"}
-	reads = AcceptanceGiven{Text: "the README is easy to read"}
+	tests = Criterion{Text: "the tests pass", Command: "make test"}
+	lint  = Criterion{Command: "make lint"}
+	reads = Criterion{Text: "the README is easy to read"}
 )
 
 // TestHumanMayDoAnything: set and add criteria, take them over from the Arbiter, and drop them.
 func TestHumanMayDoAnything(t *testing.T) {
 	s := set(t, tests)
-	testkit.OK(t, s.ArbiterSets([]AcceptanceGiven{tests, lint, reads}))
+	testkit.OK(t, s.ArbiterSets([]Criterion{tests, lint, reads}))
 	testkit.OK(t, s.HumanAdds(reads))
 	got := []string{}
 	for _, c := range s.Criteria {
@@ -226,18 +226,18 @@ func TestHumanMayDoAnything(t *testing.T) {
 	err := s.HumanDrops(1)
 	testkit.Check(t, err == nil && s.Criteria[0].Text == reads.Text, "%v, %+v", err, s.Criteria)
 	testkit.Fails(t, "a criterion that is not there", s.HumanDrops(3), "no criterion 3: 2")
-	testkit.OK(t, s.HumanSets([]AcceptanceGiven{lint}))
+	testkit.OK(t, s.HumanSets([]Criterion{lint}))
 	testkit.Check(t, len(s.Criteria) == 1 && s.Criteria[0].By == contract.Human, "%+v", s.Criteria)
 }
 
 // TestBounds: an invalid criterion is refused with its number.
 func TestBounds(t *testing.T) {
-	for want, list := range map[string][]AcceptanceGiven{
+	for want, list := range map[string][]Criterion{
 		"criterion 2 has neither a text": {tests, {Text: " \n"}},
 		"the text of criterion 1":        {{Text: strings.Repeat("x", MaxText+1)}},
 		"the command of criterion 1":     {{Command: strings.Repeat("x", MaxCommand+1)}},
 		"NUL":                            {{Command: "make\x00"}},
-		"these are 31":                   slices.Repeat([]AcceptanceGiven{tests}, MaxCriteria+1),
+		"these are 31":                   slices.Repeat([]Criterion{tests}, MaxCriteria+1),
 	} {
 		var s AcceptanceState
 		if err := s.HumanSets(list); err == nil || !strings.Contains(err.Error(), want) || s.Criteria != nil {
@@ -296,15 +296,15 @@ func TestAskHow(t *testing.T) {
 	text := s.AskHow()
 	testkit.Check(t, strings.Contains(text, reads.Text) && !strings.Contains(text, tests.Text), "%q", text)
 	testkit.Same(t, "again", "", s.AskHow())
-	err := s.HumanAdds(AcceptanceGiven{Text: "and short"})
+	err := s.HumanAdds(Criterion{Text: "and short"})
 	testkit.Check(t, err == nil && s.AskHow() != "", "another list is asked about again")
 }
 
 // TestEvidenceIsBounded: even if every criterion fails with endless output.
 func TestEvidenceIsBounded(t *testing.T) {
-	var list []AcceptanceGiven
+	var list []Criterion
 	for i := range MaxCriteria {
-		list = append(list, AcceptanceGiven{Text: strings.Repeat("t", MaxText), Command: strings.Repeat("c", MaxCommand-i)})
+		list = append(list, Criterion{Text: strings.Repeat("t", MaxText), Command: strings.Repeat("c", MaxCommand-i)})
 	}
 	s := set(t, list...)
 	s.Begin("t")
@@ -323,14 +323,14 @@ func TestEvidenceIsBounded(t *testing.T) {
 // its command still needs permission.
 func TestRepeatingIsNotAdopting(t *testing.T) {
 	s := set(t, tests)
-	testkit.OK(t, s.ArbiterSets([]AcceptanceGiven{tests, {Text: "it is clean", Command: "make lint"}}))
-	theirs := AcceptanceGiven{Text: "it is clean", Command: "make lint", By: contract.Arbiter}
-	testkit.OK(t, s.HumanSets([]AcceptanceGiven{tests, theirs, reads}))
+	testkit.OK(t, s.ArbiterSets([]Criterion{tests, {Text: "it is clean", Command: "make lint"}}))
+	theirs := Criterion{Text: "it is clean", Command: "make lint", By: contract.Arbiter}
+	testkit.OK(t, s.HumanSets([]Criterion{tests, theirs, reads}))
 	by := testkit.Each(s.Criteria, func(c Criterion) string { return c.By })
 	testkit.Check(t, slices.Equal(by, []string{contract.Human, contract.Human, contract.Arbiter}) &&
 		s.Criteria[2].Command == "make lint", "%+v", s.Criteria)
 	theirs.Command = "make"
-	if err := s.HumanSets([]AcceptanceGiven{theirs}); err == nil || len(s.Criteria) != 3 {
+	if err := s.HumanSets([]Criterion{theirs}); err == nil || len(s.Criteria) != 3 {
 		t.Errorf("a criterion that the Arbiter did not set is kept as its own: %v, %+v", err, s.Criteria)
 	}
 }
@@ -376,10 +376,10 @@ func act(t *testing.T, s *AcceptanceState, what byte, n int) {
 	case 'd':
 		_ = s.HumanDrops(n % 5)
 	case 'a':
-		var list []AcceptanceGiven
+		var list []Criterion
 		for _, c := range s.Criteria {
 			if n%7 != 0 || c.By == contract.Arbiter {
-				list = append(list, AcceptanceGiven{Text: c.Text, Command: c.Command})
+				list = append(list, Criterion{Text: c.Text, Command: c.Command})
 			}
 		}
 		_ = s.ArbiterSets(append(list, given(n)...))
@@ -423,11 +423,11 @@ func accepted(t *testing.T, s *AcceptanceState, criteria []Criterion, tree strin
 	}
 }
 
-func given(n int) []AcceptanceGiven {
-	list := []AcceptanceGiven{{Text: "t" + strconv.Itoa(n%4)},
+func given(n int) []Criterion {
+	list := []Criterion{{Text: "t" + strconv.Itoa(n%4)},
 		{Text: "t" + strconv.Itoa(n%5), Command: "c" + strconv.Itoa(n%3)}}
 	if n%13 == 0 {
-		return append(list, AcceptanceGiven{Command: "\xff\x00"})
+		return append(list, Criterion{Command: "\xff\x00"})
 	}
 	return list
 }

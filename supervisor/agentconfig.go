@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -208,15 +207,6 @@ func (s *State) placeOf(id string) runconfig.Place {
 func (s *State) DirOf(id string) string {
 	if dir := s.OwnDir(id); dir != "" {
 		return dir
-	}
-	return s.Options.CWD
-}
-
-// resultDir is the directory with the files that the run delivers: there checks are repeated and criteria are
-// judged.
-func (s *State) resultDir() string {
-	if s.Options.Workspace.Isolated() {
-		return s.Options.Workspace.Dir(contract.Arbiter)
 	}
 	return s.Options.CWD
 }

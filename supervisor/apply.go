@@ -56,7 +56,11 @@ func (st *step) take(f input.Body) {
 		}
 	case input.InputEnded:
 		st.inputEnded()
-		st.abandonParked()
+		for _, b := range st.Lifecycle.Bridges {
+			if b.Parked && st.Ending == nil {
+				st.abandonHost(b.Host) // the human is gone
+			}
+		}
 	case input.Signal:
 		st.signalled(f)
 	case input.AgentEvent:
@@ -180,8 +184,12 @@ func (st *step) agentEvent(e bridge.Event) {
 	if a.Backoff != nil && reachedModel(e.Body) {
 		st.Edit(e.ID).Backoff = nil
 	}
-	if a.Status == InHand && !ofTerminal(e.Body) {
-		return
+	if a.Status == InHand {
+		switch e.Body.(type) {
+		case bridge.Done, bridge.Error, bridge.Notice: // of a terminal's session
+		default:
+			return
+		}
 	}
 	if fromModel(e.Body) {
 		st.answers(e.ID)
@@ -243,15 +251,6 @@ func (st *step) agentEvent(e bridge.Event) {
 		a := st.Edit(e.ID)
 		a.Subagents = slices.DeleteFunc(slices.Clone(a.Subagents), func(call string) bool { return call == b.ToolUse })
 	}
-}
-
-// ofTerminal reports whether an event can come from a terminal's session.
-func ofTerminal(b bridge.EventBody) bool {
-	switch b.(type) {
-	case bridge.Done, bridge.Error, bridge.Notice:
-		return true
-	}
-	return false
 }
 
 // reachedModel reports whether an event shows that the agent has reached its model.

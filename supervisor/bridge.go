@@ -23,14 +23,13 @@ func (st *step) bridgeLost(f input.BridgeLost) {
 	if !st.Lifecycle.Lost(&st.out, f.Host, f.Message, f.Until) {
 		return
 	}
-	if !f.Halted {
-		st.Lifecycle.Crashes++
-	}
-	st.loseWhatRan(f.Host)
 	if f.Halted {
+		st.loseWhatRan(f.Host, string(ClassHalt))
 		st.Lifecycle.Reopen(&st.out, f.Host)
 		return
 	}
+	st.Lifecycle.Crashes++
+	st.loseWhatRan(f.Host, string(bridge.CatCrash))
 	st.openBridge(f.Host, f.Message)
 }
 
@@ -79,7 +78,7 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 		return
 	}
 	if f.Host != LifecycleHere && !st.needsHost(f.Host) {
-		st.do(input.DropBridge{Host: f.Host}) // nothing needs this host any more
+		st.Lifecycle.Dismiss(&st.out, f.Host)
 		return
 	}
 	if f.Swept > 0 {
@@ -116,14 +115,5 @@ func (st *step) bridgeFailed(f input.BridgeFailed) {
 		st.giveUp(f.Category, f.Message)
 	default:
 		st.openBridge(f.Host, f.Message)
-	}
-}
-
-// abandonParked gives up what is on parked hosts, when the human is gone.
-func (st *step) abandonParked() {
-	for _, b := range st.Lifecycle.Bridges {
-		if b.Parked && st.Ending == nil {
-			st.abandonHost(b.Host)
-		}
 	}
 }

@@ -301,14 +301,6 @@ func (s *BudgetState) AwaitReset(c *input.Collector) {
 	}
 }
 
-// HoldAgain reports in another process that the run waits for a reset.
-func (s *BudgetState) HoldAgain(c *input.Collector, reserve float64) {
-	if _, past := s.Past(reserve, c.Now); past && s.Holds() {
-		c.Notice(s.ReserveText(reserve) + ": nothing is sent before")
-	}
-	s.AwaitReset(c)
-}
-
 // ResetIsTooFar reports whether the run waits for a reset that is later than it may wait.
 func (s *BudgetState) ResetIsTooFar(at time.Time, patience time.Duration) bool {
 	return s.Holds() && s.HeldUntil.Sub(at) > max(patience, 0)+ResetGrace

@@ -120,7 +120,7 @@ func TestABrokenCheckNamesWhoseWorkWasMerged(t *testing.T) {
 	for i, id := range []string{two, one} {
 		p.works(id, []string{"parser.go"}, "make "+id)
 		p.pass()
-		p.mergesTo(input.IsolationMerged{Status: input.StatusMerged, Head: "h", Files: []string{"sub/parser.go"}})
+		p.mergesTo(input.Merged{Status: input.StatusMerged, Head: "h", Files: []string{"sub/parser.go"}})
 		p.pass()
 		p.verdict("arbiter", ruling([]string{"CONTINUE", "COMPLETE"}[i], "Go on.", "summary", "s"))
 	}
@@ -315,10 +315,10 @@ func isolated(o *runconfig.Options) {
 }
 
 // mergesTo answers the running merge.
-func (p *play) mergesTo(m input.IsolationMerged) {
+func (p *play) mergesTo(m input.Merged) {
 	p.t.Helper()
 	m.Serial = lastEffect[input.IsolationMerge](p).Serial
-	p.do(input.Merged(m))
+	p.do(m)
 }
 
 // TestIsolatedWork: an Orchestrator starts in its own directory, its checks run there, its work is merged, and
@@ -351,7 +351,7 @@ func TestIsolatedWork(t *testing.T) {
 	m := lastEffect[input.IsolationMerge](p)
 	testkit.Need(t, m.Agent == one && len(effects[input.IsolationMerge](p)) == 1, "asked for %+v", m)
 	before := len(p.out)
-	p.mergesTo(input.IsolationMerged{Status: input.StatusMerged, Head: "h", Files: []string{"parser.go"}})
+	p.mergesTo(input.Merged{Status: input.StatusMerged, Head: "h", Files: []string{"parser.go"}})
 	renewed := slices.ContainsFunc(p.out[before:], func(e input.Effect) bool {
 		timer, ok := e.(input.SetTimer)
 		return ok && timer.Key == fmt.Sprint(HandoffTimerPrefix, p.s.Handoff.Documents[0].Serial) && timer.After > 0
@@ -372,7 +372,7 @@ func TestConflictGoesBackToItsAuthor(t *testing.T) {
 	for attempt := range input.MaxConflicts + 1 {
 		p.verdict(one, proven("done", "make parser"))
 		p.pass()
-		p.mergesTo(input.IsolationMerged{Status: input.StatusConflict, Head: "c0ffee", Files: []string{"go.mod"}})
+		p.mergesTo(input.Merged{Status: input.StatusConflict, Head: "c0ffee", Files: []string{"go.mod"}})
 		if attempt == input.MaxConflicts {
 			break
 		}
@@ -386,7 +386,7 @@ func TestConflictGoesBackToItsAuthor(t *testing.T) {
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Merge it by hand.", "to", one))
 	p.verdict(one, proven("done", "make parser"))
 	p.pass()
-	p.mergesTo(input.IsolationMerged{Status: input.StatusMerged, Head: "h"})
+	p.mergesTo(input.Merged{Status: input.StatusMerged, Head: "h"})
 	p.pass()
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The work is merged")
 }
@@ -398,7 +398,7 @@ func TestADocumentAfterAConflict(t *testing.T) {
 	p.verdict(one, report("done", "it is built", true))
 	p.say("Stop here.", contract.Note, one)
 	p.verdict(one, report("handoff", "the rest is open", true))
-	p.mergesTo(input.IsolationMerged{Status: input.StatusConflict, Head: "c0ffee", Files: []string{"go.mod"}})
+	p.mergesTo(input.Merged{Status: input.StatusConflict, Head: "c0ffee", Files: []string{"go.mod"}})
 	testkit.Same(t, "documents under way", 0, len(p.s.Handoff.Documents))
 }
 
@@ -413,7 +413,7 @@ func TestMergeOverACrash(t *testing.T) {
 	testkit.Need(t, again.Serial != first.Serial && again.Agent == one, "asked again for %+v after %+v", again, first)
 	p.do(input.Merged{Serial: first.Serial, Status: input.StatusMerged, Head: "old"})
 	testkit.Same(t, "the answer of another process run was taken", 0, len(told[contract.Merge](p)))
-	p.mergesTo(input.IsolationMerged{Status: input.StatusMerged, Head: "h"})
+	p.mergesTo(input.Merged{Status: input.StatusMerged, Head: "h"})
 	merges := told[contract.Merge](p)
 	testkit.Check(t, len(merges) == 1 && merges[0].Head == "h", "told %+v", merges)
 	// A merge that never ends does not prevent further work.
@@ -430,7 +430,7 @@ func TestIsolatedRunIsJudgedOnItsBranch(t *testing.T) {
 	p, one := oneWorks(t, func(o *runconfig.Options) { isolated(o); o.Accept = []string{"make test"} })
 	p.verdict(one, proven("done", "make parser"))
 	p.pass()
-	p.mergesTo(input.IsolationMerged{Status: input.StatusMerged, Head: "h"})
+	p.mergesTo(input.Merged{Status: input.StatusMerged, Head: "h"})
 	p.pass()
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
 	c, _ := p.checking()

@@ -10,7 +10,7 @@ import (
 
 // merged takes the result of a merge: the document's checks run again on the merged files, or its author merges.
 func (st *step) merged(f input.Merged) {
-	o, ok := st.Handoff.Merges.Merged(&st.out, input.IsolationMerged(f))
+	o, ok := st.Handoff.Merges.Merged(&st.out, f)
 	if f.Status == input.StatusMerged {
 		var before []string // whose files it began with
 		for a, ok := st.Agent(o.Agent); ok && a.Predecessor != ""; a, ok = st.Agent(a.Predecessor) {
@@ -51,7 +51,7 @@ func (st *step) snapshotTaken(f input.SnapshotTaken) {
 	if q := st.Changes.Queue; len(q) > 0 && q[0].Request == f.Serial {
 		turn = q[0]
 	}
-	o := st.Changes.Recorded(&st.out, st.Options.Workspace, input.ChangeRecorded(f))
+	o := st.Changes.Recorded(&st.out, st.Options.Workspace, f)
 	if turn.Agent != "" && slices.ContainsFunc(f.Paths, func(p string) bool {
 		changed, _ := st.Changes.ChangedBy(p, turn.Agent)
 		return changed

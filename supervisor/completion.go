@@ -135,7 +135,10 @@ func (st *step) concluded(v verdict.Arbiter) {
 	st.Task.Lessons = v.Lessons
 	st.tellHuman(KindComplete, v.Message)
 	status, exit := contract.StatusComplete, contract.ExitComplete
-	if st.Handoff.lastFails() {
+	lastFails := func(p Proved) bool { // when it ran last
+		return p.Author.ID == st.Handoff.LastDocument.Agent && p.Receipt.Result == verdict.CheckFailed
+	}
+	if slices.ContainsFunc(st.Handoff.Proofs, lastFails) {
 		status, exit = contract.StatusIncomplete, contract.ExitFailed
 	}
 	st.endWith(Ending{Status: status, Summary: v.Summary, Exit: exit, Open: open}, machine.Decision)

@@ -348,12 +348,6 @@ func (s *ConversationState) TakeBack(unwanted func(Mail) bool) []Mail {
 	return lost
 }
 
-// BetweenAgents reports whether a message belongs to the agents' own dialogue, which the limit of exchanges
-// counts and may stop.
-func BetweenAgents(from, kind string) bool {
-	return from != contract.Human && from != contract.Supervisor || kind == KindContinue
-}
-
 // AsksArbiter reports whether a message other than the task asks for an answer of the Arbiter: from the human,
 // from an Orchestrator, or a correction.
 func (s *ConversationState) AsksArbiter() bool {

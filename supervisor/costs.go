@@ -246,9 +246,20 @@ func (st *step) reportSharedLevels() {
 	}
 }
 
-// countTurn counts a turn of an agent against its limits.
-func (st *step) countTurn(a *Agent) {
-	a.Turns++
+// limitsChanged compares what was used with limits that may be others now.
+func (st *step) limitsChanged() {
+	for i := range st.Agents {
+		if st.Agents[i].Engaged() {
+			a := st.Edit(st.Agents[i].ID)
+			st.reportCostLevels(a)
+			st.keepLimits(a)
+		}
+	}
+	st.reportSharedLevels()
+}
+
+// keepLimits makes an agent hand off that has reached a limit of its turns or its cost.
+func (st *step) keepLimits(a *Agent) {
 	if a.ReachedLimit != "" {
 		return
 	}

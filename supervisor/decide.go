@@ -286,7 +286,14 @@ func (st *step) carryOut(p *RulingRequest, d decider.Decision) {
 	st.moveDecided(p, d)
 	if !d.Aside {
 		open := len(p.Select.OpenPoints) > 0
-		defer func() { st.assignPlanStep(&v, open) }()
+		defer func() { // when the agent is known that the ruling chose
+			id := v.To
+			if v.Decision == verdict.SelectMode {
+				last, _ := st.Last()
+				id = last.ID
+			}
+			st.assign(id, st.Task.StepAtHand(), open)
+		}()
 	}
 	st.carry(v, contract.Decision{Source: string(d.Source), Point: string(p.Point), CostUSD: d.Usage.CostUSD,
 		Warnings: d.Warnings})
@@ -338,10 +345,15 @@ func (st *step) byRules(point decider.DecisionPoint, about, why string) {
 	st.noteAndCarryOut(p, d)
 }
 
-// takenUp makes another agent of the same mode continue what an agent hands off.
+// takenUp makes another agent of the same mode continue what an agent hands off: the work is not done, and an agent of
+// that mode has the tools for it.
 func (st *step) takenUp(id, why string) {
-	st.noteAndCarryOut(st.rulingRequest(decider.PointEvaluate, id),
-		ContinueHandoff(st.DisplayName(id), why))
+	d := decider.Decision{Decision: verdict.Continue, Source: decider.ByRules,
+		Reason: st.DisplayName(id) + " hands off its work, and another of its mode takes it up."}
+	if why != "" { // why the rules decide
+		d.Source, d.Warnings = decider.ByFallback, []string{why}
+	}
+	st.noteAndCarryOut(st.rulingRequest(decider.PointEvaluate, id), d)
 }
 
 // noteAndCarryOut records a decision that was made here, and carries it out.
@@ -350,10 +362,4 @@ func (st *step) noteAndCarryOut(p *RulingRequest, d decider.Decision) {
 		Number: st.Rulings.Decisions + 1, Point: p.Point, About: p.About, Input: p.Input, Decision: d,
 	})
 	st.carryOut(p, d)
-}
-
-// handedOffUnfinished reports whether an agent has handed off its own work unfinished.
-func (st *step) handedOffUnfinished(id string) bool {
-	a, _ := st.Agent(id)
-	return st.Task.HandedOffUnfinished(&a)
 }

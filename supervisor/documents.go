@@ -38,7 +38,7 @@ func (st *step) setCriteria(ref string, given contract.SetAcceptance) {
 // criteriaFromOptions sets the criteria that the run is started with.
 func (st *step) criteriaFromOptions() {
 	for _, command := range st.Options.Accept {
-		err := st.Task.Acceptance.HumanAdds(AcceptanceGiven{Command: command})
+		err := st.Task.Acceptance.HumanAdds(Criterion{Command: command})
 		if err != nil { // the flags were checked; a run of another version may have had other bounds
 			st.notice(contract.Supervisor, "an acceptance criterion is left out: "+err.Error())
 		}
@@ -403,7 +403,7 @@ func (s *State) filesOf(h *Handover) []string {
 // checkDir is where the checks of a document run: where the work was done, and again where it was merged.
 func (s *State) checkDir(h *Handover) string {
 	if h.Completes() || h.Merged != nil && h.Merged.Merged {
-		return s.resultDir()
+		return s.DirOf(contract.Arbiter) // it has the files that the run delivers
 	}
 	return s.DirOf(h.Agent.ID)
 }

@@ -156,15 +156,15 @@ func (st *step) unfitHost(host string, c bridge.Category, reason string) {
 	if st.Lifecycle.Lost(&st.out, host, reason, time.Time{}) {
 		st.Lifecycle.edit(host).Ending = true
 	}
-	st.loseWhatRan(host)
+	st.loseWhatRan(host, string(c))
 	st.do(input.DropBridge{Host: host})
 	st.parkHost(host, c, reason)
 }
 
-// loseWhatRan records that everything ended that ran behind the bridge of a host.
-func (st *step) loseWhatRan(host string) {
+// loseWhatRan records that everything ended that ran behind the bridge of a host, and why.
+func (st *step) loseWhatRan(host, why string) {
 	st.loseTerminals(host)
-	st.loseProcesses(host)
+	st.loseProcesses(host, why)
 	st.loseChecksOn(host)
 }
 

@@ -133,7 +133,7 @@ func (st *step) revert(ref string, given contract.Revert) {
 
 // reverted answers the command, and informs the agents of what was reverted.
 func (st *step) reverted(f input.Reverted) {
-	r, ok := st.Changes.Reverted(input.ChangeReverted(f))
+	r, ok := st.Changes.Reverted(f)
 	if !ok {
 		return
 	}

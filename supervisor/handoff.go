@@ -47,15 +47,6 @@ func successorText(old *Agent) string {
 	return text + DocumentText(old.Document, old.Receipts, old.GeneratedWhy)
 }
 
-// leftBy is what a successor gets of what its predecessor left.
-func leftBy(old *Agent) []ConversationAttached {
-	heading := "## Handed over by " + old.Name + " (" + old.ID + ")\n\n"
-	list := []ConversationAttached{{Title: "handed over", From: old.ID, Kind: "document",
-		Text: heading + successorText(old)}}
-	h := Handover{Document: old.Document, Receipts: old.Receipts, Why: old.GeneratedWhy}
-	return append(list, partOf("checks", tallyOf(h))...)
-}
-
 // ForArbiter returns what the Arbiter reads with a document: the author's message, and attachments that the
 // author did not write. A generated document still quotes the agent that it is about.
 func ForArbiter(h Handover) (string, []ConversationAttached) {
@@ -297,13 +288,6 @@ func (s *HandoffState) listDocument(h Handover, files []string) {
 			s.FilesListed = append(s.FilesListed, name)
 		}
 	}
-}
-
-// lastFails reports whether a check of the task's last document failed when it ran last.
-func (s *HandoffState) lastFails() bool {
-	return slices.ContainsFunc(s.Proofs, func(p Proved) bool {
-		return p.Author.ID == s.LastDocument.Agent && p.Receipt.Result == verdict.CheckFailed
-	})
 }
 
 // failedKind is the kind of the open point that checks failed: another document may fail others.

@@ -346,6 +346,20 @@ func TestLateReportsOfAnEarlierBridge(t *testing.T) {
 	}
 }
 
+// TestAHostThatNothingNeeds: its bridge is ended when its start takes longer than its agents live. That is no failure.
+func TestAHostThatNothingNeeds(t *testing.T) {
+	p := spread(t, nil)
+	id, _ := p.spawnOn("box")
+	p.mustCommand(contract.Kill{ID: id})
+	p.hostUp("box")
+	testkit.Same(t, "bridges that are ended", 1, len(effects[input.DropBridge](p)))
+	p.do(input.BridgeLost{Host: "box", Message: "it was closed"})
+	testkit.Same(t, "crashes", 0, p.s.Lifecycle.Crashes)
+	testkit.Same(t, "the host", contract.Host{Name: "box", Status: contract.HostDown}, last[contract.Host](p))
+	testkit.Same(t, "times it was lost", 0, len(testkit.Only(told[contract.Host](p),
+		func(h contract.Host) bool { return h.Status == contract.HostLost })))
+}
+
 // TestAHostWhereNoAgentCanWork is parked, and its agents wait there until a human retries it. A failure of another make
 // there says nothing of the host.
 func TestAHostWhereNoAgentCanWork(t *testing.T) {

@@ -265,6 +265,15 @@ func (s *LifecycleState) RetryNow(c *input.Collector, host string) bool {
 	return true
 }
 
+// Dismiss ends the bridge of a host that nothing needs any more: its end, which is reported later, is no failure.
+// Emits: host. Effects: DropBridge.
+func (s *LifecycleState) Dismiss(c *input.Collector, host string) {
+	b := s.edit(host)
+	b.Up, b.Ending = false, true
+	s.Leave(c, host)
+	c.Do(input.DropBridge{Host: host})
+}
+
 // Leave stops the start of a bridge on a host that nothing needs any more. Emits: host.
 func (s *LifecycleState) Leave(c *input.Collector, host string) {
 	s.edit(host).report(c, StatusDown, "")

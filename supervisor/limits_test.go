@@ -523,6 +523,10 @@ func TestQuotaResetsTooLate(t *testing.T) {
 	p.do(input.Resumed{Options: p.s.Options, Salt: "/2"})
 	testkit.Check(t, p.s.Ending != nil && len(effects[input.Spawn](p)) == spawns,
 		"it goes on, though the reserve is still reached")
+	o := p.s.Options
+	o.QuotaReserve = 5
+	p.do(input.Resumed{Options: o, Salt: "/3"})
+	p.goesOn("it ended with a lower reserve, which is not reached")
 }
 
 // TestRulesWithASpentFuse: rules that decide in place of a lost Arbiter set no other fuse for work whose fuse is

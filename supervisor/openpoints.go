@@ -33,8 +33,12 @@ func (s *State) openPoints(repeated bool) []openPoint {
 	var list []openPoint
 	add := func(kind, text string) { list = append(list, openPoint{kind, text}) }
 	named := func(kind, what string, things []string) {
-		if len(things) > 0 {
-			add(kind, what+": "+namedText(things))
+		parts := slices.Clone(words.Few(things, pointsNamed))
+		for i, t := range parts {
+			parts[i] = words.Head(words.FirstLine(t), pointText)
+		}
+		if len(parts) > 0 {
+			add(kind, what+": "+strings.Join(parts, "; "))
 		}
 	}
 	delivered := func(f input.ChangeFile) bool { return f.Changed > 0 }
@@ -91,15 +95,6 @@ func (s *State) openPoints(repeated bool) []openPoint {
 func (s *State) worked() bool {
 	return s.Task.History.Len() > 0 ||
 		slices.ContainsFunc(s.Agents, func(a *Agent) bool { return a.Role == RoleOrchestrator && a.Work != nil })
-}
-
-// namedText names the first of some things.
-func namedText(things []string) string {
-	parts := slices.Clone(words.Few(things, pointsNamed))
-	for i, t := range parts {
-		parts[i] = words.Head(words.FirstLine(t), pointText)
-	}
-	return strings.Join(parts, "; ")
 }
 
 // openTexts are the texts of the open points at the end.

@@ -12,7 +12,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -60,16 +59,6 @@ func (st *step) skipPlanStep(i int) {
 				"after it.",
 				i+1, st.Task.Plan[i].Text)})
 	}
-}
-
-// assignPlanStep records which step of the plan the agent that a ruling chose works on.
-func (st *step) assignPlanStep(v *verdict.Arbiter, open bool) {
-	id := v.To
-	if v.Decision == verdict.SelectMode {
-		last, _ := st.Last()
-		id = last.ID
-	}
-	st.assign(id, st.Task.StepAtHand(), open)
 }
 
 func (st *step) assign(id string, plan int, open bool) {
@@ -147,16 +136,6 @@ func (st *step) stumbled(a *Agent, said string) bool {
 		words.Head(strings.TrimSpace(t.Message), 500))
 	st.fail(a.ID, bridge.CatTool, message, QuestionChoices(f))
 	return true
-}
-
-// attachedToBrief is what an Orchestrator reads with its brief about the whole task: the acceptance criteria, and the
-// plan unless the brief contains it.
-func (s *State) attachedToBrief(by string) []ConversationAttached {
-	list := partOf("acceptance criteria", s.Task.Acceptance.Text())
-	if by == contract.Arbiter && len(s.Task.Plan) > 0 {
-		list = append(list, partOf("plan", PlanText(s.Task.Plan))...)
-	}
-	return list
 }
 
 // attachedToTask is what the Arbiter reads with a task: the acceptance criteria, that nobody can be asked, and the

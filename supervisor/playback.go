@@ -50,6 +50,9 @@ func (p *Playback) Add(at time.Time, e contract.Event) {
 		p.status(at, e.ID, AgentBusy)
 	case contract.Turn:
 		p.status(at, e.ID, AgentReady)
+		if a := s.Edit(e.ID); a != nil {
+			a.CostUnknown = a.CostUnknown || b.Unknown
+		}
 	case contract.Context:
 		if a := s.Edit(e.ID); a != nil {
 			c := &a.Context

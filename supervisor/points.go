@@ -27,7 +27,7 @@ func (s *State) dueDecision() (point decider.DecisionPoint, about string, ok boo
 		if !m.AwaitsJudgement() || s.Task.Phase == machine.Idle {
 			continue
 		}
-		if a, _ := s.Agent(m.From); m.Stumble || s.Task.HandedOffUnfinished(&a) || !s.AnyWorks() {
+		if m.Stumble || s.handedOffUnfinished(m.From) || !s.AnyWorks() {
 			return pointOf(&m), m.From, true // a finished document waits for other agents' work
 		}
 	}
@@ -51,6 +51,12 @@ func (s *State) dueDecision() (point decider.DecisionPoint, about string, ok boo
 		return "", "", false // in executing, too, there may be no Orchestrator: the Arbiter released them
 	}
 	return decider.PointSelect, "", aside // else the Arbiter is in a dialogue, and may rule itself
+}
+
+// handedOffUnfinished reports whether an agent has handed off unfinished work. A planner that hands off a plan has not.
+func (s *State) handedOffUnfinished(id string) bool {
+	a, _ := s.Agent(id)
+	return a.Standing == HandedOff && !(a.Mode == PlannerMode && len(s.Task.Plan) > 0)
 }
 
 // pointOf is the point of decision for a message that ends an execution.

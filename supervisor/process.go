@@ -24,8 +24,8 @@ const (
 	ClassRenewal runconfig.RestartClass = "renewed"
 )
 
-// loseProcesses records that the processes of a host ended with its bridge.
-func (st *step) loseProcesses(host string) {
+// loseProcesses records that the processes of a host ended with its bridge; why is the reason of the event.
+func (st *step) loseProcesses(host, why string) {
 	for i := range st.Agents {
 		if st.Agents[i].Host != host {
 			continue
@@ -37,10 +37,14 @@ func (st *step) loseProcesses(host string) {
 		case a.Leaving():
 			st.left(a)
 		case a.Alive() && a.Status != AgentDown:
+			reason := why
+			if a.Status == AgentRestarting { // it was being ended
+				reason = string(a.RestartClass)
+			}
 			a.Status, a.Since, a.CurrentTool = AgentDown, st.at, ""
 			MarkCut(a)
 			st.chargeLost(a)
-			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatCrash)})
+			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: reason})
 			st.Permission.TurnOver(&st.out, a.ID)
 		}
 	}
@@ -397,7 +401,11 @@ func (st *step) relaunch(id string, class runconfig.RestartClass, reason string)
 // release ends an agent for good.
 func (st *step) release(id, reason string, now bool) {
 	a := st.Edit(id)
-	if a == nil || !a.Alive() || st.keepsTakeover(a, reason) {
+	if a == nil || !a.Alive() {
+		return
+	}
+	if a.Takeover != nil && !st.ordered { // only a human's command ends a session that a human has
+		a.editTakeover().Release = reason
 		return
 	}
 	st.Question.Recovery.Overcome(&st.Roster, id)
@@ -420,24 +428,6 @@ func (st *step) release(id, reason string, now bool) {
 	} else {
 		st.do(input.Kill{Agent: a.AgentRef, Now: now})
 	}
-}
-
-// releasePredecessor releases a predecessor once its successor has given its first verdict: until then the
-// predecessor can be asked questions.
-func (st *step) releasePredecessor(a *Agent) {
-	if old, ok := st.Agent(a.Predecessor); ok && old.Alive() && old.Standing == HandedOff {
-		st.release(old.ID, "succeeded by "+a.ID, false)
-	}
-}
-
-// keepsTakeover reports whether a takeover delays the release of an agent: only a human's command ends a
-// session that a human has.
-func (st *step) keepsTakeover(a *Agent, reason string) bool {
-	if a.Takeover == nil || st.ordered {
-		return false
-	}
-	a.editTakeover().Release = reason
-	return true
 }
 
 // dropTakeover ends the takeover of an agent, if a human has it: the agent is released ([StateEnded]), or its session

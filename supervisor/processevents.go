@@ -80,7 +80,8 @@ func (st *step) notSpawned(f input.NotSpawned) {
 	case AgentEnded, InHand, AgentDown, AgentParked:
 		return // its end is known already: a start that is cut off is also reported as a process that has ended
 	}
-	st.Permission.NotStarted(&st.out, a.ID)
+	// What its earlier process waited for stays: the next one may ask again.
+	st.Permission.DenyOpen(&st.out, a.ID, "its process has not started")
 	if f.Category == bridge.CatTrust {
 		st.distrusted(a, f)
 		return

@@ -438,12 +438,15 @@ func TestHaltAndContinueInOneBreath(t *testing.T) {
 // ended. The run continues with the next bridge. Without a continue command the halt remains in force.
 func TestContinueWhileTheBridgeIsEnded(t *testing.T) {
 	for _, applied := range []bool{true, false} {
-		p := begin(t, nil)
+		p, _ := oneWorks(t, nil)
 		p.command(contract.Halt{})
 		p.command(contract.Continue{})
 		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed"}})
 		p.out = nil
 		p.do(input.BridgeLost{Message: "it ended", Halted: true, HaltApplied: applied})
+		for _, d := range told[contract.Done](p) {
+			testkit.Same(t, "why an agent has ended", string(ClassHalt), d.Reason)
+		}
 		p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 		p.do(input.BridgeBack{Claude: p.s.Lifecycle.Claude()})
 		starts, halts := len(effects[input.Spawn](p)), len(told[contract.Halted](p))

@@ -112,6 +112,7 @@ func (st *step) resumed(f input.Resumed) {
 	}
 	st.Changes.Again(&st.out, st.Options.Workspace)
 	st.callBack()
+	st.limitsChanged()
 	st.rereadTakeovers(func(*Agent) bool { return true }, "arbiter had ended meanwhile")
 	st.restartWhere(func(*Agent) bool { return true })
 	st.askAgain(f.Word != "", sameRules)
@@ -160,6 +161,8 @@ func (s *State) resumePhase() machine.State {
 func (st *step) outOfBounds() bool {
 	o := st.Options
 	spent := st.spentLimits()
+	st.Budget.HeldUntil = time.Time{} // the reserve may be another one now
+	st.Budget.Hold(&st.out, o.QuotaReserve)
 	switch {
 	case len(spent) > 0 && !st.HumanPresent: // else the human is asked
 		st.limitReached(ReachedText(spent[0]))
@@ -171,7 +174,6 @@ func (st *step) outOfBounds() bool {
 		if o.Timeout > 0 {
 			st.do(input.SetTimer{Key: timeoutKey, After: o.Timeout - st.Budget.Runtime.Earlier})
 		}
-		st.Budget.HoldAgain(&st.out, o.QuotaReserve)
 		return false
 	}
 	return true

@@ -146,8 +146,9 @@ func (st *step) routeOrchestrator(a *Agent, v verdict.Orchestrator) {
 	if st.Task.Phase == machine.Idle || st.Task.Phase == machine.Selecting || st.Task.Phase == machine.Evaluating {
 		st.executing() // it had been done, and was asked for its status
 	}
-	if v.Kind != verdict.KindQuestion {
-		st.releasePredecessor(a)
+	old, ok := st.Agent(a.Predecessor) // it could be asked until now
+	if v.Kind != verdict.KindQuestion && ok && old.Alive() && old.Standing == HandedOff {
+		st.release(old.ID, "succeeded by "+a.ID, false)
 	}
 	if st.askForHandOff(a, v) {
 		return

@@ -55,17 +55,6 @@ func (p *RulingRequest) input() decider.Input {
 	return p.Select
 }
 
-// ContinueHandoff decides that another agent of the same mode continues what an agent hands off: the work is
-// not done, and an agent of that mode has the tools for it. why says why the rules decide; empty: they do not.
-func ContinueHandoff(name, why string) decider.Decision {
-	d := decider.Decision{Decision: verdict.Continue, Reason: name +
-		" hands off its work, and another of its mode takes it up.", Source: decider.ByRules}
-	if why != "" {
-		d.Source, d.Warnings = decider.ByFallback, []string{why}
-	}
-	return d
-}
-
 // Ask puts a question to the run's decider.
 func (s *RulingState) Ask(c *input.Collector, p *RulingRequest) {
 	s.DeciderRequests++

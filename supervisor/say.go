@@ -91,8 +91,8 @@ func (st *step) pump() {
 	room := st.turnsLeft() - st.busyCount()
 	for i := range st.Conversation.Mail {
 		m := &st.Conversation.Mail[i]
-		if m.Sent || m.Pauses || st.Conversation.Held && BetweenAgents(m.From, m.Kind) ||
-			st.withholds(m) {
+		byAgent := m.From != contract.Human && m.From != contract.Supervisor || m.Kind == KindContinue
+		if m.Sent || m.Pauses || st.Conversation.Held && byAgent || st.withholds(m) {
 			continue
 		}
 		a, ok := st.Agent(m.To)

@@ -74,7 +74,7 @@ func (st *step) configureCost(ref, name string, usd float64) {
 	}
 	st.out.Accept(ref, text)
 	st.notice(contract.Supervisor, "The human changed a limit of costs of this run: "+text+".")
-	st.reportSharedLevels()
+	st.limitsChanged()
 }
 
 // configureMode changes what happens to tool calls that no rule matches.

@@ -172,20 +172,25 @@ func (st *step) spawn(p SpawningPlan) *Agent {
 	st.addAgent(a, p.Brief)
 	st.emitFuse(a, contract.FuseSet)
 	var attached []ConversationAttached
-	if p.old.Document != nil {
-		attached = leftBy(&p.old)
-		left := Handover{Document: p.old.Document, Receipts: p.old.Receipts, Why: p.old.GeneratedWhy}
-		st.emit(p.old.ID, left.Event(p.old.ID, a.ID))
+	if old := &p.old; old.Document != nil {
+		left := Handover{Document: old.Document, Receipts: old.Receipts, Why: old.GeneratedWhy}
+		attached = append(attached, ConversationAttached{Title: "handed over", From: old.ID, Kind: "document",
+			Text: "## Handed over by " + old.Name + " (" + old.ID + ")\n\n" + successorText(old)})
+		attached = append(attached, partOf("checks", tallyOf(left))...)
+		st.emit(old.ID, left.Event(old.ID, a.ID))
 	}
 	st.Handoff.LeaveSuccessorQueue(p.SuccessorOf)
 	st.Question.Recovery.Overcome(&st.Roster, p.SuccessorOf)
+	attached = append(attached, partOf("acceptance criteria", st.Task.Acceptance.Text())...)
 	images := st.Task.Images
-	if p.By == contract.Arbiter { // the Arbiter has seen the images, and its brief says what matters about them
+	if p.By == contract.Arbiter { // it has seen the images; its brief says what matters about them, but not the plan
 		images = nil
+		if len(st.Task.Plan) > 0 {
+			attached = append(attached, partOf("plan", PlanText(st.Task.Plan))...)
+		}
 	}
-	st.post(Mail{From: p.By, To: a.ID, Kind: KindBrief,
-		Text: p.Brief + movedText(&p.old, p.Host) + warnOfOthers, Attached: append(attached, st.attachedToBrief(p.By)...),
-		Images: images})
+	st.post(Mail{From: p.By, To: a.ID, Kind: KindBrief, Text: p.Brief + movedText(&p.old, p.Host) + warnOfOthers,
+		Attached: attached, Images: images})
 	st.assign(a.ID, st.Task.stepIn(a.Predecessor), true)
 	return a
 }

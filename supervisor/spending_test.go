@@ -322,6 +322,28 @@ func TestLimitOfOneAgent(t *testing.T) {
 	p.contains("the agent", p.lastSent(one), "reached a limit", "--max-cost-per-agent", "kind handoff")
 }
 
+// TestALowerLimitOfOneAgent: an agent that has cost more than a limit that is set later has to hand off, too.
+func TestALowerLimitOfOneAgent(t *testing.T) {
+	limit := 0.5
+	for name, set := range map[string]func(p *play){
+		"configured": func(p *play) { p.mustCommand(contract.Configure{MaxCostPerAgent: &limit}) },
+		"resumed": func(p *play) {
+			p.s.Options.MaxCostPerAgent = limit
+			p.resume("")
+			p.back(bridge.DeliverySeen)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, one := oneWorks(t, nil)
+			p.costs(one, 0.6, report("question", "which?", true))
+			set(p)
+			p.verdict("arbiter", ruling("CONTINUE", "This one.", "to", one))
+			p.contains("the agent", p.lastSent(one), "reached a limit", "--max-cost-per-agent", "kind handoff")
+			testkit.Like(t, "the level", contract.Budget{Scope: "agent", Level: "limit"}, last[contract.Budget](p))
+		})
+	}
+}
+
 // TestLimitOfADay: it counts what the other runs have cost, and of this run only the cost since the day began.
 func TestLimitOfADay(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxCostPerDay = 10 })

@@ -205,10 +205,14 @@ func (s *TaskState) AgentFailure(r *Roster, id string, c bridge.Category, messag
 	return f
 }
 
-// FailedCriteria are the acceptance criteria that kept a COMPLETE from taking effect, as deciders see them.
-func (s *TaskState) FailedCriteria() []decider.DecisionCheck {
-	var list []decider.DecisionCheck
-	for _, r := range s.Acceptance.Failing() {
+// FailedCriteria are the acceptance criteria that kept a COMPLETE from taking effect, if nothing was handed over since,
+// as deciders see them.
+func (s *TaskState) FailedCriteria() (list []decider.DecisionCheck) {
+	if !s.Acceptance.Unanswered {
+		return nil
+	}
+	for _, i := range s.Acceptance.failed() {
+		r := s.Acceptance.Results[i]
 		check := verdict.Check{Command: r.Command, Expect: "acceptance criterion: " + r.Text}
 		why := cmp.Or(r.Why, fmt.Sprintf("exit code %d", r.Exit))
 		list = append(list, decider.Ran(check, verdict.Receipt{Result: verdict.CheckFailed, Output: r.Output,
@@ -223,11 +227,6 @@ func (s *TaskState) LastWorked() string {
 		return last[0].ID
 	}
 	return ""
-}
-
-// HandedOffUnfinished reports whether an agent has handed off unfinished work. A planner that hands off a plan has not.
-func (s *TaskState) HandedOffUnfinished(a *Agent) bool {
-	return a.Standing == HandedOff && !(a.Mode == PlannerMode && len(s.Plan) > 0)
 }
 
 // TaskState is the state of the task, and the results of its executions.

@@ -137,10 +137,10 @@ func ToolRun[T any](raw json.RawMessage, run func(T) (string, error)) (string, e
 }
 
 // Given returns the criteria as package acceptance expects them.
-func (in AcceptanceInput) Given() []AcceptanceGiven {
-	list := make([]AcceptanceGiven, 0, len(in.Criteria))
+func (in AcceptanceInput) Given() []Criterion {
+	list := make([]Criterion, 0, len(in.Criteria))
 	for _, g := range in.Criteria {
-		list = append(list, AcceptanceGiven{Text: g.Text, Command: g.Command})
+		list = append(list, Criterion{Text: g.Text, Command: g.Command})
 	}
 	return list
 }

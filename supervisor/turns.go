@@ -86,7 +86,8 @@ func (st *step) turnEnded(a *Agent, t bridge.Turn) {
 		if st.Question.Recovery.Agent == a.ID { // it works again
 			st.Question.Recovery = QuestionRecovery{}
 		}
-		st.countTurn(a)
+		a.Turns++
+		st.keepLimits(a)
 		st.routeVerdict(a, t)
 	case bridge.TurnInterrupted:
 		if stopped {

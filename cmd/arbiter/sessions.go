@@ -125,7 +125,7 @@ func (e env) removeSessions(c *cli.Context, store *runstore.Runs) error {
 			}
 		}
 		err := store.Remove(run)
-		if held, ok := errors.AsType[*journal.HeldError](err); ok {
+		if held, ok := errors.AsType[*journal.HeldError](err); ok && !held.Gone {
 			return command.Usagef("run %s is still running (process %d): end it first", command.ShortID(run), held.PID)
 		}
 		if err != nil {

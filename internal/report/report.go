@@ -46,7 +46,8 @@ type Report struct {
 
 	ForkedFrom *contract.Fork `json:"forked_from,omitempty"` // its costs are a part of CostUSD
 
-	mask func(string) string
+	mask       func(string) string
+	incomplete bool // it has cost more, and nobody knows how much
 }
 
 // Milestone is what an agent reported when it had reached something.
@@ -411,7 +412,7 @@ func (c *Collector) Report(status string) *Report {
 		r.Notes = append(r.Notes, fmt.Sprintf("Only the last %s are listed; %d more are left out.", what,
 			c.dropped[what]))
 	}
-	if len(c.uncounted) > 0 {
+	if r.incomplete = len(c.uncounted) > 0; r.incomplete {
 		r.Notes = append(r.Notes, "The costs are not complete: what "+strings.Join(c.uncounted, ", ")+" cost is not known.")
 	}
 	// So that JSON shows lists without entries as empty.

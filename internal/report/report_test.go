@@ -388,6 +388,7 @@ func TestAnswersClosePoints(t *testing.T) {
 	take("orch-2", contract.Turn{Unknown: true})
 	testkit.Same(t, "notes", []string{"The costs are not complete: what orch-2 cost is not known."},
 		c.Report("live").Notes)
+	testkit.Includes(t, "the receipt", strings.Join(c.Report("live").Receipt(""), "\n"), "$0.0000 + ?, ")
 	testkit.Fails(t, "half a line is taken", c.TakeLine([]byte(`{"v":1}`)))
 }
 
@@ -483,7 +484,9 @@ func play(t *testing.T) (all []Row) {
 	take(0, "arbiter", contract.Cost{CostUSD: 0.4})
 	take(0, "arbiter", ended(0.5, contract.ModelCost{Model: "large", CostUSD: 0.4, Usage: bridge.Usage{Output: 4}},
 		contract.ModelCost{Model: "small", CostUSD: 0.1, Usage: bridge.Usage{Output: 2}}))
-	take(time.Hour, "orch-1", ended(1, contract.ModelCost{Model: "large", CostUSD: 0.75}))
+	more := ended(1, contract.ModelCost{Model: "large", CostUSD: 0.75})
+	more.Unknown = true
+	take(time.Hour, "orch-1", more)
 	take(time.Hour, "orch-1", contract.Cost{CostUSD: 0.25, Usage: bridge.Usage{Output: 7}})
 	take(time.Hour, "orch-1", contract.Done{Reason: "crash"})
 	take(time.Hour, "arbiter", contract.Decision{CostUSD: 0.04})
@@ -501,19 +504,20 @@ func TestSums(t *testing.T) {
 	output := func(n int) bridge.Usage { return bridge.Usage{Output: n} }
 	for by, want := range map[SpendingBy][]Row{
 		SpendingDay: {{Day: "2026-03-14", Turns: 1, CostUSD: 0.5, Usage: output(6)},
-			{Day: "2026-03-15", Turns: 1, CostUSD: 4.3, Usage: output(7)}},
-		SpendingRun: {{Run: "two", CostUSD: 3}, {Run: "one", Turns: 2, CostUSD: 1.8, Usage: output(13)}},
+			{Day: "2026-03-15", Turns: 1, CostUSD: 4.3, Usage: output(7), Unknown: true}},
+		SpendingRun: {{Run: "two", CostUSD: 3}, {Run: "one", Turns: 2, CostUSD: 1.8, Usage: output(13),
+			Unknown: true}},
 		SpendingAgent: {{Run: "two", Agent: "orch-1", CostUSD: 3},
-			{Run: "one", Agent: "orch-1", Turns: 1, CostUSD: 1.25, Usage: output(7)},
+			{Run: "one", Agent: "orch-1", Turns: 1, CostUSD: 1.25, Usage: output(7), Unknown: true},
 			{Run: "one", Agent: "arbiter", Turns: 1, CostUSD: 0.5, Usage: output(6)},
 			{Run: "one", Agent: "decider", CostUSD: 0.05}},
 		SpendingModel: {{Model: SpendingUnknown, CostUSD: 3.55, Usage: output(7)},
-			{Model: "large", Turns: 2, CostUSD: 1.15, Usage: output(4)},
+			{Model: "large", Turns: 2, CostUSD: 1.15, Usage: output(4), Unknown: true},
 			{Model: "small", CostUSD: 0.1, Usage: output(2)}},
 	} {
 		rows, total := GroupSpending(by, play(t))
 		testkit.Same(t, fmt.Sprintf("by %s", by), want, rows)
-		testkit.Check(t, total.CostUSD == 4.8 && total.Turns == 2 && total.Usage.Output == 13,
+		testkit.Check(t, total.CostUSD == 4.8 && total.Unknown && total.Turns == 2 && total.Usage.Output == 13,
 			"by %s: total %+v", by, total)
 	}
 }

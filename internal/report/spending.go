@@ -40,6 +40,7 @@ type Row struct {
 	Turns   int          `json:"turns"`           // that ended
 	CostUSD float64      `json:"cost_usd"`
 	Usage   bridge.Usage `json:"usage"`
+	Unknown bool         `json:"cost_unknown,omitempty"` // a turn has cost more, and nobody knows how much
 }
 
 // SpendingUnknown stands for a model that was not reported.
@@ -78,14 +79,15 @@ func (s *Spending) Take(at time.Time, line []byte) error {
 
 func (s *Spending) event(at time.Time, e contract.Event) {
 	for _, c := range s.Charges.Take(e) {
+		r := Row{Agent: c.ID, Model: SpendingUnknown, CostUSD: c.CostUSD, Usage: c.Usage}
 		switch {
 		case c.Turn != nil:
 			s.turn(at, c.ID, *c.Turn)
+			continue
 		case c.ID == contract.Supervisor:
-			s.charge(at, "decider", SpendingUnknown, c.CostUSD, c.Usage, 0)
-		default:
-			s.charge(at, c.ID, SpendingUnknown, c.CostUSD, c.Usage, 0)
+			r.Agent = "decider"
 		}
+		s.charge(at, r)
 	}
 }
 
@@ -94,35 +96,39 @@ const noise = 1e-4
 
 // turn adds the cost of a finished turn, by models if those are reported.
 func (s *Spending) turn(at time.Time, agent string, b contract.Turn) {
-	rest, turns := b.CostUSD, 1
+	rest := Row{Agent: agent, Model: SpendingUnknown, Turns: 1, CostUSD: b.CostUSD, Unknown: b.Unknown}
 	for _, m := range b.Models {
-		s.charge(at, agent, m.Model, m.CostUSD, m.Usage, turns)
-		rest, turns = rest-m.CostUSD, 0
+		s.charge(at, Row{Agent: agent, Model: m.Model, Turns: rest.Turns, CostUSD: m.CostUSD, Usage: m.Usage,
+			Unknown: rest.Unknown})
+		rest.Turns, rest.CostUSD, rest.Unknown = 0, rest.CostUSD-m.CostUSD, false
 	}
-	switch {
-	case len(b.Models) == 0:
-		s.charge(at, agent, SpendingUnknown, rest, b.Usage, turns)
-	case rest > noise:
-		s.charge(at, agent, SpendingUnknown, rest, bridge.Usage{}, turns)
+	if len(b.Models) == 0 {
+		rest.Usage = b.Usage
+	}
+	if len(b.Models) == 0 || rest.CostUSD > noise {
+		s.charge(at, rest)
 	}
 }
 
-func (s *Spending) charge(at time.Time, agent, model string, usd float64, used bridge.Usage, turns int) {
-	if usd == 0 && turns == 0 && used == (bridge.Usage{}) {
+// charge adds what an agent has used of a model to the row of the day.
+func (s *Spending) charge(at time.Time, r Row) {
+	if r.CostUSD == 0 && r.Turns == 0 && r.Usage == (bridge.Usage{}) {
 		return
 	}
-	row := Row{Day: at.Format(time.DateOnly), Agent: agent, Model: model}
-	i := slices.IndexFunc(s.Rows, func(r Row) bool { return r.Day == row.Day && r.Agent == agent && r.Model == model })
+	r.Day = at.Format(time.DateOnly)
+	same := func(o Row) bool { return o.Day == r.Day && o.Agent == r.Agent && o.Model == r.Model }
+	i := slices.IndexFunc(s.Rows, same)
 	if i < 0 {
-		i, s.Rows = len(s.Rows), append(s.Rows, row)
+		i, s.Rows = len(s.Rows), append(s.Rows, Row{Day: r.Day, Agent: r.Agent, Model: r.Model})
 	}
-	s.Rows[i].add(Row{Turns: turns, CostUSD: usd, Usage: used})
+	s.Rows[i].add(r)
 }
 
 func (r *Row) add(o Row) {
 	r.Turns += o.Turns
 	r.CostUSD = contract.RoundUSD(r.CostUSD + o.CostUSD)
 	r.Usage = r.Usage.Plus(o.Usage)
+	r.Unknown = r.Unknown || o.Unknown
 }
 
 // GroupSpending adds up rows of any number of runs, days in their order, all others by cost, and their total.

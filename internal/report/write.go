@@ -84,10 +84,14 @@ func short(run string) string { return run[:min(len(run), 8)] }
 
 // usd formats an amount of money. That of a rehearsal is marked as simulated.
 func (r *Report) usd(x float64) string {
+	text := fmt.Sprintf("$%.4f", x)
 	if r.Rehearsal {
-		return fmt.Sprintf("$%.4f simulated", x)
+		text += " simulated"
 	}
-	return fmt.Sprintf("$%.4f", x)
+	if r.incomplete {
+		text += " + ?"
+	}
+	return text
 }
 
 // lasted formats the duration in full seconds, as the screen counts them, or a short one exactly.

@@ -29,17 +29,12 @@ type tree struct {
 	problems []Problem
 }
 
-func openTree(d dir) (*tree, error) {
-	t := &tree{dir: d}
-	if d.bound == "" {
-		return t, nil
+func openTree(d dir) (t *tree, err error) {
+	t = &tree{dir: d}
+	if d.bound != "" {
+		t.root, err = os.OpenRoot(d.bound)
 	}
-	root, err := os.OpenRoot(d.bound)
-	if err != nil {
-		return nil, err
-	}
-	t.root = root
-	return t, nil
+	return t, err
 }
 
 func (t *tree) close() {

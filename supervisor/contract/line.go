@@ -107,7 +107,8 @@ func EncodeLine(dst []byte, seq uint64, t time.Time, e Event) ([]byte, error) {
 		return append(dst[:start], "}\n"...), nil
 	}
 	fields[0] = ','
-	if !isSafe(fields) {
+	beyondASCII := func(c byte) bool { return c >= 0x7f }
+	if slices.ContainsFunc(fields, beyondASCII) { // else there is nothing to escape
 		dst = AppendSafe(dst[:start], bytes.Clone(fields))
 	}
 	return append(dst, '\n'), nil
@@ -317,16 +318,6 @@ func joinMembers(all []jsonl.Member, only map[string]bool) json.RawMessage {
 		out = append(out, m.Value...)
 	}
 	return append(out, '}')
-}
-
-// isSafe reports whether JSON text is plain ASCII: there is nothing to escape in it.
-func isSafe(text []byte) bool {
-	for _, c := range text {
-		if c >= 0x7f {
-			return false
-		}
-	}
-	return true
 }
 
 // AppendSafe appends JSON text, or text that is already safe for a terminal, so that no

@@ -95,21 +95,17 @@ func (s standing) soundest(without []string) string {
 		if slices.Contains(without, a.Name) {
 			continue
 		}
-		if n := s.failuresOf(a.Name); fewest < 0 || n < fewest {
+		n := 0
+		for _, e := range s.History {
+			if e.Agent == a.Name && failed(e.Status) {
+				n++
+			}
+		}
+		if fewest < 0 || n < fewest {
 			best, fewest = a.Name, n
 		}
 	}
 	return best
-}
-
-func (s standing) failuresOf(agent string) int {
-	n := 0
-	for _, e := range s.History {
-		if e.Agent == agent && failed(e.Status) {
-			n++
-		}
-	}
-	return n
 }
 
 // failing are the agents of the failures in a row at the end of the history, the last first, each as often as
@@ -173,12 +169,9 @@ type trouble struct {
 }
 
 func troubleOf(e *ErrorContext) trouble {
-	t := trouble{agent: e.Agent, message: e.Message, tool: e.Tool, category: e.Category,
-		retry: len(e.RecoveryOptions) == 0}
-	for _, o := range e.RecoveryOptions {
-		t.retry = t.retry || o.Action == DecisionRetry
-	}
-	return t
+	again := func(o RecoveryOption) bool { return o.Action == DecisionRetry }
+	return trouble{agent: e.Agent, message: e.Message, tool: e.Tool, category: e.Category,
+		retry: len(e.RecoveryOptions) == 0 || slices.ContainsFunc(e.RecoveryOptions, again)}
 }
 
 // troubleIn reads an execution. Its recovery options are prose that begins with the action.

@@ -11,7 +11,7 @@ package input
 // overlap.
 //
 // The package does no I/O. Its effect [ChangeRecord] requests a snapshot, one at a time; its result comes back as
-// [ChangeRecorded].
+// [SnapshotTaken].
 
 import (
 	"cmp"
@@ -116,7 +116,7 @@ type ChangeOutcome struct {
 
 // Recorded handles a snapshot's result. It emits `changes` and `overlap`, and requests the next snapshot. A
 // result that nothing waits for is dropped.
-func (s *ChangeState) Recorded(out *Collector, w runconfig.Workspace, r ChangeRecorded) ChangeOutcome {
+func (s *ChangeState) Recorded(out *Collector, w runconfig.Workspace, r SnapshotTaken) ChangeOutcome {
 	if len(s.Queue) == 0 || s.Queue[0].Request != r.Serial {
 		return ChangeOutcome{}
 	}
@@ -397,7 +397,7 @@ func (s *ChangeState) overlaps(t ChangeTurn, paths []string) []contract.Overlap 
 }
 
 // report emits what a turn changed; the changes of the agent's next turn begin here.
-func (s *ChangeState) report(out *Collector, t ChangeTurn, r ChangeRecorded) {
+func (s *ChangeState) report(out *Collector, t ChangeTurn, r SnapshotTaken) {
 	m := s.Marks[t.Agent]
 	e := contract.Changes{Files: []contract.FileChange{}}
 	for _, c := range r.Files {
@@ -440,8 +440,8 @@ type Revert struct {
 	Hunk   string `json:",omitempty"` // "-12,3 +12,5"; empty: all of the file
 }
 
-// ChangeReverted is what happened to a [Revert].
-type ChangeReverted struct {
+// Reverted is what happened to a [Revert].
+type Reverted struct {
 	Serial  int
 	Refused string `json:",omitempty"` // why nothing was changed
 }
@@ -460,7 +460,7 @@ func (s *ChangeState) AskRevert(out *Collector, r Revert) bool {
 
 // Reverted handles the result of a revert. The file's last change then has no known agent. ok is false if
 // nothing waits for the result.
-func (s *ChangeState) Reverted(r ChangeReverted) (asked Revert, ok bool) {
+func (s *ChangeState) Reverted(r Reverted) (asked Revert, ok bool) {
 	asked, ok = takeFirst(&s.Reverts, func(a Revert) bool { return a.Serial == r.Serial })
 	if ok && r.Refused == "" {
 		s.RevertsDone++
@@ -587,8 +587,8 @@ type ChangeRecord struct {
 	Final  bool   // the last one: Recorded.Total is wanted
 }
 
-// ChangeRecorded is the result of a [ChangeRecord].
-type ChangeRecorded struct {
+// SnapshotTaken is the result of a [ChangeRecord].
+type SnapshotTaken struct {
 	Serial int
 	Commit string                  `json:",omitempty"`
 	Tree   string                  `json:",omitempty"`

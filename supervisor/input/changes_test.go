@@ -63,7 +63,7 @@ func (r *run) record(paths []string) []contract.Event {
 	r.t.Helper()
 	asked := r.asked()
 	testkit.Need(r.t, asked != nil, "no snapshot was asked for")
-	taken := ChangeRecorded{Serial: asked.Serial, Commit: "after " + asked.Last, Paths: paths}
+	taken := SnapshotTaken{Serial: asked.Serial, Commit: "after " + asked.Last, Paths: paths}
 	for _, p := range paths {
 		taken.Files = append(taken.Files, contract.FileChange{Path: p, Status: "modified", Added: 1})
 	}
@@ -132,7 +132,7 @@ func TestTwoAtWork(t *testing.T) {
 	r.s.TurnEnded(&r.out, repository,
 		ChangeTurn{Agent: "orch-2", Named: []string{"/w/b.go", "/elsewhere/x"}, Alive: r.alive}, nil, false)
 	record := r.asked()
-	taken := ChangeRecorded{Serial: record.Serial, Commit: "c2",
+	taken := SnapshotTaken{Serial: record.Serial, Commit: "c2",
 		Files: []contract.FileChange{{Path: "a.go"}, {Path: "b.go"}, {Path: "c.go"}}}
 	r.out = Collector{}
 	r.s.Recorded(&r.out, repository, taken)
@@ -170,7 +170,7 @@ func TestOneAtATime(t *testing.T) {
 	testkit.Need(t, second != nil && second.Serial != first.Serial && second.Last == "after base" &&
 		second.Since == "base", "then asked for %+v", second)
 	r.out = Collector{}
-	o := r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: first.Serial})
+	o := r.s.Recorded(&r.out, repository, SnapshotTaken{Serial: first.Serial})
 	testkit.Check(t, !o.Final && len(r.out.Effects()) == 0, "a result that nobody waits for counted")
 }
 
@@ -187,7 +187,7 @@ func TestLast(t *testing.T) {
 	testkit.Need(t, last != nil && last.Final && last.Base == "base", "asked for %+v", last)
 	total := &contract.ResultChanges{Files: 2, Head: "end"}
 	r.out = Collector{}
-	o := r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: last.Serial, Total: total})
+	o := r.s.Recorded(&r.out, repository, SnapshotTaken{Serial: last.Serial, Total: total})
 	testkit.Check(t, o.Final && r.s.Total == total && r.asked() == nil, "%+v, %+v", o, r.s)
 }
 
@@ -200,7 +200,7 @@ func TestTroubleIsReportedOnce(t *testing.T) {
 		r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Alive: r.alive}, nil, true)
 		serial := r.asked().Serial
 		r.out = Collector{}
-		r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: serial, Failed: failed})
+		r.s.Recorded(&r.out, repository, SnapshotTaken{Serial: serial, Failed: failed})
 		notices += len(r.out.Effects())
 	}
 	testkit.Same(t, "notices", 2, notices)
@@ -215,7 +215,7 @@ func TestFilesThatAreLeftOut(t *testing.T) {
 		r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Alive: r.alive}, nil, true)
 		serial := r.asked().Serial
 		r.out = Collector{}
-		r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: serial, Commit: "c", Left: left})
+		r.s.Recorded(&r.out, repository, SnapshotTaken{Serial: serial, Commit: "c", Left: left})
 		for _, e := range r.events() {
 			told = append(told, e.Body.(contract.Notice).Text)
 		}
@@ -359,7 +359,7 @@ func TestMoreIsChangedWhileASnapshotIsTaken(t *testing.T) {
 			r.ends("orch-1")
 			first := r.asked()
 			c.during(r)
-			taken := ChangeRecorded{Serial: first.Serial, Commit: "one", Paths: []string{"p"},
+			taken := SnapshotTaken{Serial: first.Serial, Commit: "one", Paths: []string{"p"},
 				Files: []contract.FileChange{{Path: "p", Status: "modified", Added: 1}}}
 			r.out = Collector{}
 			r.s.Recorded(&r.out, repository, taken)
@@ -382,7 +382,7 @@ func TestAnEditIsShownOnce(t *testing.T) {
 	first := r.asked()
 	r.edits("orch-1", "p", false) // while the snapshot is taken
 	r.out = Collector{}
-	r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: first.Serial, Commit: "one", Paths: []string{"p", "q"}})
+	r.s.Recorded(&r.out, repository, SnapshotTaken{Serial: first.Serial, Commit: "one", Paths: []string{"p", "q"}})
 	r.edits("orch-3", "p", false)
 	files := changesOf(t, r.turn("orch-1", []string{"/w/p"}, r.alive, []string{"p"}), "orch-1")
 	testkit.Check(t, len(files) == 1 && slices.Equal(files[0].Agents, []string{"orch-1", "orch-3"}),
@@ -397,7 +397,7 @@ func TestASnapshotFails(t *testing.T) {
 	r.ends("orch-1")
 	serial := r.asked().Serial
 	r.out = Collector{}
-	r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: serial, Failed: "disk full"})
+	r.s.Recorded(&r.out, repository, SnapshotTaken{Serial: serial, Failed: "disk full"})
 	r.s.Acts(ChangeCall{Agent: "orch-2", Call: "c"})
 	files := changesOf(t, r.turn("orch-2", nil, nil, []string{"a"}), "orch-2")
 	testkit.Check(t, files == nil, "changed by orch-2: %+v", files)
@@ -467,7 +467,7 @@ func act(f func(*Collector)) done {
 	return d
 }
 
-func (s *IsolationState) take(t *testing.T, m IsolationMerged) (o IsolationOutcome, d done) {
+func (s *IsolationState) take(t *testing.T, m Merged) (o IsolationOutcome, d done) {
 	t.Helper()
 	d = act(func(out *Collector) {
 		var ok bool
@@ -487,7 +487,7 @@ func TestOneMergeAtATime(t *testing.T) {
 		s.Ask(out, 9, "orch-3")
 	})
 	testkit.Same(t, "", []IsolationMerge{{Serial: 1, Agent: "orch-1"}}, got.Asked)
-	o, got := s.take(t, IsolationMerged{Serial: 1, Status: StatusMerged, Head: "h", Files: []string{"a"}})
+	o, got := s.take(t, Merged{Serial: 1, Status: StatusMerged, Head: "h", Files: []string{"a"}})
 	want := done{
 		Asked: []IsolationMerge{{Serial: 2, Agent: "orch-2"}},
 		Told:  []contract.Body{contract.Merge{Status: "merged", Head: "h", Files: []string{"a"}}},
@@ -498,12 +498,12 @@ func TestOneMergeAtATime(t *testing.T) {
 	// The first is no longer wanted: the next one is requested, and the old result comes too late.
 	got = act(func(out *Collector) { s.Drop(out, 8) })
 	testkit.Same(t, "", []IsolationMerge{{Serial: 3, Agent: "orch-3"}}, got.Asked)
-	_, ok := s.Merged(&Collector{}, IsolationMerged{Serial: 2, Status: StatusMerged})
+	_, ok := s.Merged(&Collector{}, Merged{Serial: 2, Status: StatusMerged})
 	testkit.Check(t, !ok, "a result that nobody waits for was taken")
 	// Another process repeats the request.
 	got = act(func(out *Collector) { s.ask(out) })
 	testkit.Same(t, "", []IsolationMerge{{Serial: 4, Agent: "orch-3"}}, got.Asked)
-	o, _ = s.take(t, IsolationMerged{Serial: 4, Failed: "the disk is full"})
+	o, _ = s.take(t, Merged{Serial: 4, Failed: "the disk is full"})
 	testkit.Check(t, !o.Merged && strings.Contains(o.Why, "the disk is full"), "a merge that failed: %+v", o)
 }
 
@@ -514,7 +514,7 @@ func TestConflictsGoBack(t *testing.T) {
 	conflict := func() IsolationOutcome {
 		act(func(out *Collector) { s.Ask(out, 1, "orch-1") })
 		o, _ := s.take(t,
-			IsolationMerged{Serial: s.Serial, Status: StatusConflict, Head: "c0ffee", Files: []string{"go.mod"}})
+			Merged{Serial: s.Serial, Status: StatusConflict, Head: "c0ffee", Files: []string{"go.mod"}})
 		return o
 	}
 	for attempt := range 2 * (MaxConflicts + 1) {
@@ -529,10 +529,10 @@ func TestConflictsGoBack(t *testing.T) {
 	conflict()
 	conflict()
 	act(func(out *Collector) { s.Ask(out, 1, "orch-1") })
-	s.take(t, IsolationMerged{Serial: s.Serial, Status: StatusMerged, Head: "h"})
+	s.take(t, Merged{Serial: s.Serial, Status: StatusMerged, Head: "h"})
 	testkit.Same(t, fmt.Sprintf("after a merge: %+v", s.Conflicts), 0, len(s.Conflicts))
 	act(func(out *Collector) { s.Ask(out, 1, "orch-1") })
-	o, got := s.take(t, IsolationMerged{Serial: s.Serial, Status: StatusUnfinished, Detail: "rebase"})
+	o, got := s.take(t, Merged{Serial: s.Serial, Status: StatusUnfinished, Detail: "rebase"})
 	testkit.Check(t, strings.Contains(o.Back, "a rebase is under way") && len(got.Told) == 0,
 		"in the middle of a rebase: %+v, told %v", o, got.Told)
 }

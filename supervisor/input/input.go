@@ -192,12 +192,6 @@ type (
 		Result bridge.InspectResult
 		Failed string
 	}
-	// SnapshotTaken ends a ChangeRecord effect.
-	SnapshotTaken ChangeRecorded
-	// Reverted ends a Revert effect.
-	Reverted ChangeReverted
-	// Merged ends an IsolationMerge effect.
-	Merged IsolationMerged
 	// Configured ends a SetModel effect. Failed says why the model stays as it was.
 	Configured struct {
 		Agent  bridge.AgentRef

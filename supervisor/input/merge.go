@@ -3,7 +3,7 @@ package input
 // This file tracks the work of Orchestrators with directories of their own until it is on the run branch.
 //
 // When such an Orchestrator reports `done`, its work is merged, in the order of the reports and one at a time.
-// The supervisor requests it with the effect [IsolationMerge]; the result is a [IsolationMerged]. A conflict changes
+// The supervisor requests it with the effect [IsolationMerge]; the result is a [Merged]. A conflict changes
 // nothing: the author merges in its own directory and reports again, at most [MaxConflicts] times. Then the Arbiter
 // decides.
 //
@@ -53,8 +53,8 @@ const (
 	StatusUnfinished IsolationStatus = "unfinished" // a Git operation runs in the author's directory; nothing was changed
 )
 
-// IsolationMerged is the result of a [IsolationMerge].
-type IsolationMerged struct {
+// Merged is the result of a [IsolationMerge].
+type Merged struct {
 	Serial int
 	Status IsolationStatus `json:",omitempty"`
 	Head   string          `json:",omitempty"` // commit that the work was merged into, with the work if it merged
@@ -98,7 +98,7 @@ func (s *IsolationState) ask(out *Collector) {
 
 // Merged handles the result of a merge, emits `merge` and requests the next one. It reports false for a result
 // that nothing waits for.
-func (s *IsolationState) Merged(out *Collector, m IsolationMerged) (o IsolationOutcome, ok bool) {
+func (s *IsolationState) Merged(out *Collector, m Merged) (o IsolationOutcome, ok bool) {
 	if len(s.Queue) == 0 || s.Queue[0].Request != m.Serial {
 		return o, false
 	}
@@ -151,7 +151,7 @@ func (s *IsolationState) count(agent string, times int) {
 }
 
 // problem says why the work does not merge.
-func (m IsolationMerged) problem() string {
+func (m Merged) problem() string {
 	if m.Status == StatusUnfinished {
 		return "a " + m.Detail + " is under way in its directory"
 	}
@@ -159,7 +159,7 @@ func (m IsolationMerged) problem() string {
 }
 
 // demand asks the author to make its work merge.
-func (m IsolationMerged) demand(times int) string {
+func (m Merged) demand(times int) string {
 	if m.Status == StatusUnfinished {
 		return fmt.Sprintf("Your work is not merged: a %s is under way in your directory. Finish or abort it, commit, "+
 			"and report done again. This was attempt %d of %d.", m.Detail, times, MaxConflicts)

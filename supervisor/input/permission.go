@@ -116,17 +116,11 @@ func (r *PermissionRequest) Withdrawal() contract.Permission {
 func (s *PermissionState) TurnOver(c *Collector, agent string) {
 	s.closeUnclaimed(c, agent, contract.ByWithdrawn, "it was not asked again")
 	s.Answered = slices.DeleteFunc(slices.Clone(s.Answered), func(a PermissionAnswer) bool { return a.Agent == agent })
-	s.denyOpen(c, agent, "the turn is over")
+	s.DenyOpen(c, agent, "the turn is over")
 }
 
-// NotStarted denies what an agent has asked in a start that failed, such as for one of its MCP servers. What its
-// earlier process waited for stays: the next one may ask again.
-func (s *PermissionState) NotStarted(c *Collector, agent string) {
-	s.denyOpen(c, agent, "its process has not started")
-}
-
-// denyOpen denies the open requests of an agent, except those for checks of its documents.
-func (s *PermissionState) denyOpen(c *Collector, agent, why string) {
+// DenyOpen denies the open requests of an agent, except those for checks of its documents.
+func (s *PermissionState) DenyOpen(c *Collector, agent, why string) {
 	for _, r := range s.Open {
 		if r.Params.ID == agent && !r.Check {
 			s.take(c, r.ID)

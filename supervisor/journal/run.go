@@ -162,14 +162,6 @@ func (r *Run) hintSoon() {
 	}
 }
 
-// unhint takes back hintSoon, when nothing is pending any more. The caller holds the lock.
-func (r *Run) unhint() {
-	if r.st.soon {
-		r.st.soon = false
-		r.soon.Stop()
-	}
-}
-
 // late wakes the writer if what hintSoon was called for is still pending.
 func (r *Run) late() {
 	r.mu.Lock()
@@ -338,7 +330,10 @@ func (r *Run) take(spare *spare) (e entry, first, last uint64, ok bool) {
 		if kept.lines == nil {
 			kept.lines, spare.lines = spare.lines[:0], nil
 			r.st.due = false
-			r.unhint()
+			if r.st.soon { // nothing is pending any more
+				r.st.soon = false
+				r.soon.Stop()
+			}
 		}
 		r.st.queue = append(r.st.queue, kept)
 	}

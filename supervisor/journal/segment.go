@@ -110,7 +110,10 @@ func decodeHeader(b []byte, file, run string) (header, error) {
 		}
 	}
 	if len(good) == 0 {
-		return header{}, lostHeader(b, file, ours)
+		if ours || len(bytes.Trim(b, "\x00")) == 0 || strings.HasPrefix(magic, string(b)) {
+			return header{}, errHeader
+		}
+		return header{}, &ForeignError{File: file, Reason: "it is not a journal"}
 	}
 	h := good[0]
 	if h.version != formatVersion {
@@ -146,14 +149,6 @@ func decodeCopy(b []byte) (header, bool) {
 		},
 	}
 	return h, true
-}
-
-// lostHeader says what a file without a good header is: our own damaged file, or somebody else's file.
-func lostHeader(b []byte, file string, ours bool) error {
-	if ours || len(bytes.Trim(b, "\x00")) == 0 || strings.HasPrefix(magic, string(b)) {
-		return errHeader
-	}
-	return &ForeignError{File: file, Reason: "it is not a journal"}
 }
 
 // segment is a file that records are added to.

@@ -81,7 +81,9 @@ func (w *writer) run() {
 			}
 		case <-w.syncDue:
 			w.syncDue = nil
-			w.reportLate(w.events.sync())
+			if err := w.events.sync(); err != nil || !w.busy() {
+				w.report(err)
+			}
 			w.events.pack()
 		case j := <-w.r.jobs:
 			w.do(j)
@@ -188,15 +190,6 @@ func (w *writer) snapshot(encode func() ([]byte, error)) int64 {
 	return seg.end
 }
 
-// reportLate reports what keeps lines of the event log from being durable.
-func (w *writer) reportLate(err error) {
-	if err != nil {
-		w.report(err)
-	} else if !w.busy() {
-		w.report(nil)
-	}
-}
-
 // commit makes the batch durable, in another segment if this one has failed.
 func (w *writer) commit() error {
 	if !w.synced {
@@ -230,7 +223,13 @@ func (w *writer) write() error {
 	}
 	crash("journal.commit.write.before")
 	if _, err := w.seg.f.WriteAt(w.batch, w.seg.end); err != nil {
-		return w.cutBack(err)
+		crash("journal.commit.truncate.before")
+		// This only tidies up and frees space: nothing after the durable end counts.
+		if failed := w.seg.f.Truncate(w.seg.end); failed != nil || segmentSpent(err) {
+			w.seg.spent = true
+		}
+		crash("journal.commit.truncate.after")
+		return err
 	}
 	crash("journal.commit.sync.before")
 	if err := w.seg.f.Sync(); err != nil {
@@ -259,17 +258,6 @@ func (w *writer) alone() error {
 		return fmt.Errorf("%w: %d bytes were cut off %s", ErrForeignWrite, -n, w.seg.name())
 	}
 	return nil
-}
-
-// cutBack removes what a failed write left. This only tidies up and frees space: nothing after the durable end
-// counts.
-func (w *writer) cutBack(cause error) error {
-	crash("journal.commit.truncate.before")
-	if err := w.seg.f.Truncate(w.seg.end); err != nil || segmentSpent(cause) {
-		w.seg.spent = true
-	}
-	crash("journal.commit.truncate.after")
-	return cause
 }
 
 // moveOn begins a segment with the batch.

@@ -113,20 +113,20 @@ func TestTheEndWhileABridgeIsOpened(t *testing.T) {
 // placing gives every agent a directory.
 type placing struct{}
 
-func (placing) Record(_ context.Context, r input.ChangeRecord) input.ChangeRecorded {
-	return input.ChangeRecorded{Serial: r.Serial}
+func (placing) Record(_ context.Context, r input.ChangeRecord) input.SnapshotTaken {
+	return input.SnapshotTaken{Serial: r.Serial}
 }
 
 func (placing) Place(context.Context, runconfig.Place) (runconfig.Worktree, map[string]string, error) {
 	return runconfig.Worktree{Branch: "b"}, nil, nil
 }
 
-func (placing) Merge(_ context.Context, m input.IsolationMerge) input.IsolationMerged {
-	return input.IsolationMerged{Serial: m.Serial, Status: input.StatusMerged}
+func (placing) Merge(_ context.Context, m input.IsolationMerge) input.Merged {
+	return input.Merged{Serial: m.Serial, Status: input.StatusMerged}
 }
 
-func (placing) Revert(_ context.Context, r input.Revert) input.ChangeReverted {
-	return input.ChangeReverted{Serial: r.Serial}
+func (placing) Revert(_ context.Context, r input.Revert) input.Reverted {
+	return input.Reverted{Serial: r.Serial}
 }
 
 // TestAHostSpeaksForItsOwnAgentsAlone: the effects of an agent go to the bridge of its host, which is opened when it is

@@ -142,7 +142,11 @@ func (l *Loop) record(ctx context.Context, in input.Input, effects []input.Effec
 		})
 		return 0, nil
 	case errors.Is(err, journal.ErrDropped):
-		l.reportDropped()
+		if !b.dropped {
+			b.dropped = true
+			l.report(contract.Supervisor, contract.Notice{Text: "the disk is too slow: not all that agents say and " +
+				"do during turns is recorded; messages, decisions and turns are"})
+		}
 		return 0, nil
 	case commanded && errors.Is(err, journal.ErrTooLarge):
 		return 0, err
@@ -210,16 +214,6 @@ func (l *Loop) snapshot(due bool) {
 	if l.Journal.Snapshot(s.Encode) {
 		b.inputs, b.bytes = 0, 0
 	}
-}
-
-// reportDropped reports once that the journal no longer keeps inputs that are only informative.
-func (l *Loop) reportDropped() {
-	if l.outbox.dropped {
-		return
-	}
-	l.outbox.dropped = true
-	l.report(contract.Supervisor, contract.Notice{Text: "the disk is too slow: not all that agents say and do during " +
-		"turns is recorded; messages, decisions and turns are"})
 }
 
 // reportFill reports when what a resume would have to read exceeds 80 % of its limit: the state itself has become

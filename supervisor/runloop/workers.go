@@ -357,11 +357,11 @@ func (l *Loop) decide(ctx context.Context, q input.Decided) {
 // workers call it at once. A call returns when the context ends; a call that is repeated after a crash has the
 // same result.
 type Files interface {
-	Record(ctx context.Context, r input.ChangeRecord) input.ChangeRecorded
-	Revert(ctx context.Context, r input.Revert) input.ChangeReverted
+	Record(ctx context.Context, r input.ChangeRecord) input.SnapshotTaken
+	Revert(ctx context.Context, r input.Revert) input.Reverted
 	// Place returns the directory of an agent, and variables that the agent needs there.
 	Place(ctx context.Context, p runconfig.Place) (own runconfig.Worktree, env map[string]string, err error)
-	Merge(ctx context.Context, m input.IsolationMerge) input.IsolationMerged
+	Merge(ctx context.Context, m input.IsolationMerge) input.Merged
 }
 
 // Deadlines for work trees of many gigabytes.
@@ -376,22 +376,22 @@ var errNoFiles = errors.New("this run works without Git")
 
 // recordFiles takes a snapshot of the files.
 func (l *Loop) recordFiles(ctx context.Context, e input.ChangeRecord) {
-	taken := input.ChangeRecorded{Serial: e.Serial, Failed: errNoFiles.Error()}
+	taken := input.SnapshotTaken{Serial: e.Serial, Failed: errNoFiles.Error()}
 	if l.Files != nil {
 		crashpoint.Here("loop.snapshot")
 		taken = l.Files.Record(ctx, e)
 		crashpoint.Here("loop.snapshot.taken")
 	}
-	l.Put(input.SnapshotTaken(taken))
+	l.Put(taken)
 }
 
 // revert reverts a change of the files.
 func (l *Loop) revert(ctx context.Context, e input.Revert) {
-	done := input.ChangeReverted{Serial: e.Serial, Refused: errNoFiles.Error()}
+	done := input.Reverted{Serial: e.Serial, Refused: errNoFiles.Error()}
 	if l.Files != nil {
 		done = l.Files.Revert(ctx, e)
 	}
-	l.Put(input.Reverted(done))
+	l.Put(done)
 }
 
 // place creates the directory of an agent that has its own one, and adds to the agent's environment what it
@@ -417,13 +417,13 @@ func (l *Loop) place(ctx context.Context, p runconfig.Place, c *bridge.AgentConf
 
 // merge merges the work of an agent.
 func (l *Loop) merge(ctx context.Context, e input.IsolationMerge) {
-	m := input.IsolationMerged{Serial: e.Serial, Failed: errNoFiles.Error()}
+	m := input.Merged{Serial: e.Serial, Failed: errNoFiles.Error()}
 	if l.Files != nil {
 		crashpoint.Here("loop.merge")
 		m = l.Files.Merge(ctx, e)
 		crashpoint.Here("loop.merged")
 	}
-	l.Put(input.Merged(m))
+	l.Put(m)
 }
 
 // Setup returns what a session in a terminal gets in addition to the agent's own configuration: JSON for the

@@ -39,7 +39,7 @@ func accept(s *supervisor.State, c EditorCommand) (set contract.SetAcceptance, e
 		}
 		err = criteria.HumanDrops(n)
 	} else {
-		err = criteria.HumanAdds(supervisor.AcceptanceGiven{Command: c.Arg(0)})
+		err = criteria.HumanAdds(supervisor.Criterion{Command: c.Arg(0)})
 	}
 	if err != nil {
 		return set, err

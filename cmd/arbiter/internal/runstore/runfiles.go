@@ -95,7 +95,7 @@ func (f *Files) prepareFar(ctx context.Context, p runconfig.Place) (runconfig.Wo
 }
 
 // recordFar records the files of an agent on another host: it fetches what the agent has done so far.
-func (f *Files) recordFar(ctx context.Context, e input.ChangeRecord, taken *input.ChangeRecorded) error {
+func (f *Files) recordFar(ctx context.Context, e input.ChangeRecord, taken *input.SnapshotTaken) error {
 	b, err := f.Far.Bring(ctx, f.repo, e.Own, "Work of "+e.Own)
 	if err != nil {
 		return err
@@ -272,39 +272,39 @@ func undisturbed[T any](do func() (T, error)) (done T, err error) {
 
 // Merge merges an agent's work: into the run branch if all agents are isolated, otherwise into the run's directory.
 // It first commits the agent's uncommitted changes. A call after a crash has the same result.
-func (f *Files) Merge(ctx context.Context, e input.IsolationMerge) input.IsolationMerged {
-	m, err := again(ctx, func() (input.IsolationMerged, error) { return f.merge(ctx, e) })
+func (f *Files) Merge(ctx context.Context, e input.IsolationMerge) input.Merged {
+	m, err := again(ctx, func() (input.Merged, error) { return f.merge(ctx, e) })
 	if err != nil {
-		m = input.IsolationMerged{Failed: err.Error()}
+		m = input.Merged{Failed: err.Error()}
 	}
 	m.Serial = e.Serial
 	return m
 }
 
-func (f *Files) merge(ctx context.Context, e input.IsolationMerge) (input.IsolationMerged, error) {
+func (f *Files) merge(ctx context.Context, e input.IsolationMerge) (input.Merged, error) {
 	if f.isFar(e.Agent) {
 		return f.mergeFar(ctx, e.Agent)
 	}
 	dirs, w, err := f.mustFind(e.Agent)
 	if err != nil {
-		return input.IsolationMerged{}, err
+		return input.Merged{}, err
 	}
 	work, err := dirs.Commit(ctx, w, "Work of "+e.Agent)
 	if unfinished, ok := errors.AsType[*workspace.UnfinishedError](err); ok {
-		return input.IsolationMerged{Status: input.StatusUnfinished, Detail: unfinished.Operation}, nil
+		return input.Merged{Status: input.StatusUnfinished, Detail: unfinished.Operation}, nil
 	}
 	if err != nil {
-		return input.IsolationMerged{}, err
+		return input.Merged{}, err
 	}
 	return f.into(ctx, w, e.Agent, work.Head)
 }
 
 // mergeFar fetches the work of an agent on another host, and merges it. On a conflict it pushes the commit that the
 // agent has to merge.
-func (f *Files) mergeFar(ctx context.Context, agent string) (input.IsolationMerged, error) {
+func (f *Files) mergeFar(ctx context.Context, agent string) (input.Merged, error) {
 	b, err := f.Far.Bring(ctx, f.repo, agent, "Work of "+agent)
 	if err != nil {
-		return input.IsolationMerged{}, err
+		return input.Merged{}, err
 	}
 	m, err := f.into(ctx, b.Worktree, agent, b.Head)
 	if err == nil && m.Status == input.StatusConflict {
@@ -314,31 +314,31 @@ func (f *Files) mergeFar(ctx context.Context, agent string) (input.IsolationMerg
 }
 
 // into merges a commit into the run branch, or into the shared files.
-func (f *Files) into(ctx context.Context, w workspace.Worktree, agent, head string) (input.IsolationMerged, error) {
+func (f *Files) into(ctx context.Context, w workspace.Worktree, agent, head string) (input.Merged, error) {
 	into := f.intoBranch
 	if !f.Workspace.Isolated() {
 		into = f.intoShared
 	}
-	return undisturbed(func() (input.IsolationMerged, error) { return into(ctx, w, agent, head) })
+	return undisturbed(func() (input.Merged, error) { return into(ctx, w, agent, head) })
 }
 
 // intoBranch merges a commit into the run branch.
 func (f *Files) intoBranch(
 	ctx context.Context, w workspace.Worktree, agent, head string,
-) (input.IsolationMerged, error) {
+) (input.Merged, error) {
 	r, err := workspace.MergeInto(ctx, f.repo, f.main(), head, "Merge the work of "+agent)
 	if err != nil {
-		return input.IsolationMerged{}, err
+		return input.Merged{}, err
 	}
 	if r.Status == workspace.MergeConflict {
-		return input.IsolationMerged{Status: input.StatusConflict, Head: r.Head, Files: r.Files}, nil
+		return input.Merged{Status: input.StatusConflict, Head: r.Head, Files: r.Files}, nil
 	}
 	if err := f.read(ctx, r.Head); err != nil {
-		return input.IsolationMerged{}, err
+		return input.Merged{}, err
 	}
 	if r.Status == workspace.MergeNothing { // perhaps merged by a killed call
 		if r.Before, err = f.beforeMerge(ctx, w, head); err != nil {
-			return input.IsolationMerged{}, err
+			return input.Merged{}, err
 		}
 	}
 	return f.merged(ctx, r.Before, r.Head)
@@ -358,8 +358,8 @@ func (f *Files) beforeMerge(ctx context.Context, w workspace.Worktree, head stri
 	return found[0].ID, nil
 }
 
-func (f *Files) merged(ctx context.Context, before, after string) (input.IsolationMerged, error) {
-	m := input.IsolationMerged{Status: input.StatusMerged, Head: after, Files: []string{}}
+func (f *Files) merged(ctx context.Context, before, after string) (input.Merged, error) {
+	m := input.Merged{Status: input.StatusMerged, Head: after, Files: []string{}}
 	delta, err := f.repo.Delta(ctx, before, after)
 	for _, c := range delta {
 		m.Files = append(m.Files, c.Path)
@@ -399,29 +399,29 @@ func (f *Files) mergeBase(ctx context.Context, w workspace.Worktree, agent, head
 // descendants of each other, so the merge base is the snapshot that the directory is known to have.
 func (f *Files) intoShared(
 	ctx context.Context, w workspace.Worktree, agent, head string,
-) (input.IsolationMerged, error) {
+) (input.Merged, error) {
 	base, err := f.mergeBase(ctx, w, agent, head)
 	if err != nil {
-		return input.IsolationMerged{}, err
+		return input.Merged{}, err
 	}
 	now, err := f.repo.Again(ctx, workspace.End)
 	if err != nil {
-		return input.IsolationMerged{}, err
+		return input.Merged{}, err
 	}
 	tree, conflicts, err := workspace.TreesOver(ctx, f.repo, base, now.Commit.ID, head)
 	if err != nil {
-		return input.IsolationMerged{}, err
+		return input.Merged{}, err
 	}
 	if len(conflicts) > 0 {
 		err := f.keep(ctx, agent+offered, now.Commit.ID)
-		return input.IsolationMerged{Status: input.StatusConflict, Head: now.Commit.ID, Files: conflicts}, err
+		return input.Merged{Status: input.StatusConflict, Head: now.Commit.ID, Files: conflicts}, err
 	}
 	if err := f.apply(ctx, now.Commit.ID, tree); err != nil {
-		return input.IsolationMerged{}, err
+		return input.Merged{}, err
 	}
 	for _, name := range []string{agent + synced, agent + offered} {
 		if err := f.keep(ctx, name, head); err != nil {
-			return input.IsolationMerged{}, err
+			return input.Merged{}, err
 		}
 	}
 	m, err := f.merged(ctx, now.Commit.ID, tree)
@@ -589,7 +589,7 @@ func (f *Files) read(ctx context.Context, commit string) error {
 
 // Record takes a snapshot and compares it with earlier ones. A snapshot that was requested from an earlier process
 // is taken again.
-func (f *Files) Record(ctx context.Context, e input.ChangeRecord) input.ChangeRecorded {
+func (f *Files) Record(ctx context.Context, e input.ChangeRecord) input.SnapshotTaken {
 	record := f.record
 	switch {
 	case e.Own != "" && f.isFar(e.Own):
@@ -599,13 +599,13 @@ func (f *Files) Record(ctx context.Context, e input.ChangeRecord) input.ChangeRe
 	case e.Branch:
 		record = f.recordBranch
 	}
-	taken, err := again(ctx, func() (input.ChangeRecorded, error) {
-		taken := input.ChangeRecorded{Serial: e.Serial}
+	taken, err := again(ctx, func() (input.SnapshotTaken, error) {
+		taken := input.SnapshotTaken{Serial: e.Serial}
 		err := record(ctx, e, &taken)
 		return taken, err
 	})
 	if err != nil {
-		taken = input.ChangeRecorded{Serial: e.Serial, Failed: err.Error()}
+		taken = input.SnapshotTaken{Serial: e.Serial, Failed: err.Error()}
 	}
 	if e.Final {
 		taken.Planted = f.Planted(ctx)
@@ -614,7 +614,7 @@ func (f *Files) Record(ctx context.Context, e input.ChangeRecord) input.ChangeRe
 }
 
 // record records the run's directory.
-func (f *Files) record(ctx context.Context, e input.ChangeRecord, taken *input.ChangeRecorded) error {
+func (f *Files) record(ctx context.Context, e input.ChangeRecord, taken *input.SnapshotTaken) error {
 	end, err := f.repo.Again(ctx, workspace.End)
 	if errors.Is(err, workspace.ErrMoved) { // by the git of a killed process of this run
 		end, err = f.repo.Again(ctx, workspace.End)
@@ -643,7 +643,7 @@ func left(problems []string) []string {
 
 // compare lists the differences between earlier commits and the new one. only limits it to some paths; nil: all.
 func (f *Files) compare(
-	ctx context.Context, last, since string, only map[string]bool, taken *input.ChangeRecorded,
+	ctx context.Context, last, since string, only map[string]bool, taken *input.SnapshotTaken,
 ) error {
 	others := func(c workspace.Change) bool { return only != nil && !only[c.Path] }
 	paths, err := f.repo.Delta(ctx, last, taken.Commit)
@@ -678,7 +678,7 @@ func (f *Files) subject(ctx context.Context, commit string) string {
 }
 
 // recordOwn records an agent's own directory. Changes that the agent merged from others do not count as its own.
-func (f *Files) recordOwn(ctx context.Context, e input.ChangeRecord, taken *input.ChangeRecorded) error {
+func (f *Files) recordOwn(ctx context.Context, e input.ChangeRecord, taken *input.SnapshotTaken) error {
 	dirs, w, err := f.mustFind(e.Own)
 	if err != nil {
 		return err
@@ -751,7 +751,7 @@ func (f *Files) ownPaths(
 }
 
 // recordBranch records the files of the run branch, and moves the directory of the reading agents to them.
-func (f *Files) recordBranch(ctx context.Context, e input.ChangeRecord, taken *input.ChangeRecorded) error {
+func (f *Files) recordBranch(ctx context.Context, e input.ChangeRecord, taken *input.SnapshotTaken) error {
 	head, err := f.repo.Commit(ctx, f.main())
 	if err != nil {
 		return err
@@ -879,9 +879,9 @@ func (f *Files) has(ctx context.Context, w workspace.Worktree, head string) (boo
 }
 
 // Revert undoes one change of the run, and updates the last snapshot. A call after a crash finishes the work.
-func (f *Files) Revert(ctx context.Context, e input.Revert) input.ChangeReverted {
+func (f *Files) Revert(ctx context.Context, e input.Revert) input.Reverted {
 	_, err := again(ctx, func() (struct{}, error) { return struct{}{}, RevertFiles(ctx, f.repo, e) })
-	done := input.ChangeReverted{Serial: e.Serial}
+	done := input.Reverted{Serial: e.Serial}
 	switch refused, ok := errors.AsType[*workspace.RefusedError](err); {
 	case ok:
 		done.Refused = refused.Reason

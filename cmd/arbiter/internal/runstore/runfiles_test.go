@@ -163,7 +163,7 @@ func TestPlacesAtOnce(t *testing.T) {
 	testkit.Check(t, meanwhile == nil, "nothing was recorded meanwhile")
 }
 
-func (p filesProject) merge(agent string) input.IsolationMerged {
+func (p filesProject) merge(agent string) input.Merged {
 	p.Helper()
 	m := p.files.Merge(ctx, input.IsolationMerge{Serial: 7, Agent: agent})
 	if m.Serial != 7 || m.Failed != "" {
@@ -360,7 +360,7 @@ func TestRecordKilled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var want input.ChangeRecorded
+			var want input.SnapshotTaken
 			for n := 0; ; n += stride(c.kind) {
 				p := begin(t, c.mode)
 				there := p.Dir

@@ -145,7 +145,7 @@ func latest(store *journal.Store, place string, fits func(journal.Info) bool, no
 	case err != nil:
 		return info, command.Environmentf("find the latest run: %v", err)
 	}
-	return info, nil
+	return Find(store, info.Run)
 }
 
 // ReachedAgent reports whether a run got far enough to be resumed.
@@ -197,9 +197,18 @@ func PlayedElsewhere(run string, pid int) error {
 		command.ShortID(run), pid)
 }
 
-// Find finds a run by its id or a prefix of it.
+// bridgeEnds bounds the wait for the bridge of a killed process. It ends its agents within two seconds.
+const bridgeEnds = 5 * time.Second
+
+// Find finds a run by its id or a prefix of it. If the process of the run was killed, it waits for the end of the
+// bridge, which holds the run until then.
 func Find(store *journal.Store, prefix string) (journal.Info, error) {
 	info, err := store.Find(prefix)
+	for begun := time.Now(); err == nil && info.Live && store.Player(info.Run) == 0 &&
+		time.Since(begun) < bridgeEnds; {
+		time.Sleep(awaitEvery)
+		info, err = store.Find(info.Run)
+	}
 	switch many, ok := errors.AsType[*journal.AmbiguousError](err); {
 	case ok:
 		return info, command.Usagef("%q fits several runs: %s; give more of the id", prefix, strings.Join(many.Matches, ", "))
@@ -579,7 +588,7 @@ func ReportStrays(stderr io.Writer, store *journal.Store) {
 // because the money of a day is spent also if the run was removed.
 const (
 	spendingName    = "spending"
-	spendingVersion = 2
+	spendingVersion = 3
 	maxSpending     = 16 << 20
 )
 

@@ -292,7 +292,7 @@ func checkAcceptance(commands []string) error {
 		if strings.TrimSpace(line) == "" {
 			return command.Usagef("--accept is empty: give a command")
 		}
-		err := criteria.HumanAdds(supervisor.AcceptanceGiven{Command: line})
+		err := criteria.HumanAdds(supervisor.Criterion{Command: line})
 		if err != nil {
 			return command.Usagef("--accept %.100q: %v", line, err)
 		}

@@ -266,22 +266,26 @@ func (e Env) printStatus(r runstore.LiveReport, state string, now time.Time) {
 	word(e.Stdout, "run", "%s (process %d)", r.Run, r.PID)
 	word(e.Stdout, "directory", "%s", r.CWD)
 	word(e.Stdout, "task", "%s", r.Title)
-	usd := func(x float64) string { return eventtext.Dollars(x) + eventtext.Simulated(r.Rehearsal) }
+	usd := func(x float64, unknown bool) string {
+		text := eventtext.Dollars(x) + eventtext.Simulated(r.Rehearsal)
+		if unknown {
+			text += " and what is unknown"
+		}
+		return text
+	}
 	if text := runstore.ForkText(r.ForkedFrom); text != "" {
 		word(e.Stdout, "forked", "%s", text)
 	}
-	word(e.Stdout, "state", "%s, %s, began %s ago", r.Does, usd(r.CostUSD), eventtext.Span(now.Sub(r.Began)))
+	word(e.Stdout, "state", "%s, %s, began %s ago", r.Does, usd(r.CostUSD, costUnknown(r)),
+		eventtext.Span(now.Sub(r.Began)))
 	for _, a := range r.Agents {
-		context, cost := eventtext.Percent(a.Context), usd(a.Cost)
+		context := eventtext.Percent(a.Context)
 		if a.ContextUnknown {
 			context = "unknown"
 		}
-		if a.CostUnknown {
-			cost += " and what is unknown"
-		}
 		text := fmt.Sprintf("%-8s %-16s %s for %s, context %s, %s", a.ID,
 			eventtext.OfMake(eventtext.OnHost(a.Name, a.Host), a.Make), a.Does,
-			eventtext.Span(max(now.Sub(a.Since), 0)), context, cost)
+			eventtext.Span(max(now.Sub(a.Since), 0)), context, usd(a.Cost, a.CostUnknown))
 		if a.Fuse > 0 {
 			text += ", " + eventtext.FuseSpent(a.FuseSpent, a.Fuse, r.Rehearsal) + " spent"
 		}
@@ -303,6 +307,11 @@ func (e Env) printStatus(r runstore.LiveReport, state string, now time.Time) {
 		word(e.Stdout, "waiting", "%s, for %s", i.ID, eventtext.Span(i.Age(now)))
 		fmt.Fprintln(e.Stdout, indent(waitingText(i, command.ShortID(r.Run), state)))
 	}
+}
+
+// costUnknown reports whether a run has cost more than is known.
+func costUnknown(r runstore.LiveReport) bool {
+	return slices.ContainsFunc(r.Agents, func(a runstore.AgentStatus) bool { return a.CostUnknown })
 }
 
 func (e Env) WatchCommand() *cli.Command {
@@ -383,7 +392,7 @@ func (e Env) ps(c *cli.Context, store *runstore.Runs) error {
 				}
 			}
 			return fmt.Sprintf("%s\t%s\t%d of %d\t%d\t%s\t%s\t%s\t%s", run, r.Does, working, len(r.Agents),
-				len(r.Inbox), eventtext.Dollars(r.CostUSD)+eventtext.Simulated(r.Rehearsal),
+				len(r.Inbox), eventtext.Costs(eventtext.Dollars(r.CostUSD), r.Rehearsal, costUnknown(r)),
 				r.Began.Local().Format(time.DateTime), dir, sanitize.Line(r.Title, 60))
 		})
 }

@@ -149,7 +149,7 @@ func (e Env) exportSession(c *cli.Context) error {
 	}
 	defer store.Close()
 	kept, err := store.Keep(info.Run)
-	if held, ok := errors.AsType[*journal.HeldError](err); ok {
+	if held, ok := errors.AsType[*journal.HeldError](err); ok && !held.Gone {
 		return command.Usagef("run %s is still running (process %d): end it first", command.ShortID(info.Run), held.PID)
 	}
 	if err != nil {

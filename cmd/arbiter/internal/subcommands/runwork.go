@@ -433,7 +433,8 @@ func (e Env) usage(c *cli.Context) error {
 			if r.Run != "" {
 				name = strings.TrimSpace(command.ShortID(r.Run) + " " + r.Agent)
 			}
-			return fmt.Sprintf("%s\t%s\t%d\t%s\t%s\t%s\t%s", sanitize.Line(name, 60), eventtext.Dollars(r.CostUSD),
+			return fmt.Sprintf("%s\t%s\t%d\t%s\t%s\t%s\t%s", sanitize.Line(name, 60),
+				eventtext.Costs(eventtext.Dollars(r.CostUSD), false, r.Unknown),
 				r.Turns, words.Tokens(r.Usage.Input), words.Tokens(r.Usage.Output), words.Tokens(r.Usage.CacheRead),
 				words.Tokens(r.Usage.CacheCreation))
 		})
