@@ -9,7 +9,6 @@ import (
 	"io"
 	"log"
 	"log/slog"
-	"math"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -299,7 +298,7 @@ func (s *server) openSession(p sessionParams, show bool) (any, error) {
 	if f.loading = silent; show {
 		f.loading = shown
 	}
-	err = f.catchUp(s.ctx, math.MaxUint64)
+	err = f.catchUp(s.ctx)
 	f.loading = acpLive
 	if err != nil {
 		return nil, err
@@ -1131,7 +1130,7 @@ func (f *acpFollower) follow() {
 			o.s.Log.Warn("acp: run not found", "run", o.id, "err", err)
 		case info.Live:
 			wait = retry // the run does not answer yet, is ending, or was lost
-			l, err := f.connect(o.ctx, false, func(st runstore.LiveStatus) error { return f.catchUp(o.ctx, st.LogLines) })
+			l, err := f.connect(o.ctx, false, func(runstore.LiveStatus) error { return f.catchUp(o.ctx) })
 			if err != nil {
 				o.s.Log.Info("acp: run not followed", "run", o.id, "err", err)
 				break
@@ -1151,12 +1150,13 @@ func (f *acpFollower) follow() {
 	}
 }
 
-// catchUp reports the events in the first limit lines of the log that were not reported yet.
-func (f *acpFollower) catchUp(ctx context.Context, limit uint64) error {
-	return f.past(ctx, limit, func(line []byte, at logPlace) {
+// catchUp reports the events in the log that were not reported yet.
+func (f *acpFollower) catchUp(ctx context.Context) error {
+	_, err := f.past(ctx, func(line []byte, at logPlace) {
 		f.at = at
 		f.report(line)
 	})
+	return err
 }
 
 // report reports an event to the client. It returns whether the items that wait for the human may have changed.
@@ -1223,7 +1223,7 @@ func (f *acpFollower) over(grown bool) {
 	if !grown && len(armed)+len(cancelled) == 0 {
 		return
 	}
-	if err := f.catchUp(o.ctx, math.MaxUint64); err != nil {
+	if err := f.catchUp(o.ctx); err != nil {
 		o.s.Log.Warn("acp: event log not read", "run", o.id, "err", err)
 	}
 	err := f.loginNeeded()
