@@ -475,29 +475,37 @@ func newStream(in io.Reader, out io.Writer) *stream {
 	return &stream{in: jsonl.NewLineReader(in, acpMaxLine), raw: in, out: out}
 }
 
-// ReadObject implements jsonrpc2.ObjectStream. It skips empty lines and refuses lines that are not JSON objects;
-// the connection continues.
+// idBefore matches the id of a message before its parameters.
+var idBefore = command.Pattern(`"id"\s*:\s*(-?[0-9]+|"[^"\\]*")\s*,`)
+
+// ReadObject implements jsonrpc2.ObjectStream. It skips empty lines and refuses lines that are too long or not JSON
+// objects; the connection continues.
 func (s *stream) ReadObject(v any) error {
 	for {
 		next, err := s.in.NextOrLast()
-		line := bytes.TrimSpace(next.Data)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
+		}
+		line := bytes.TrimSpace(next.Data)
+		refusal := jsonrpc2.Error{Code: jsonrpc2.CodeParseError, Message: "a line is not JSON"}
+		id := json.RawMessage("null") // for a line without a readable one
+		switch {
 		case next.Oversize:
-			return fmt.Errorf("a line of the client is longer than %d bytes", acpMaxLine)
+			head, _, _ := bytes.Cut(line, []byte(`"params"`))
+			if found := idBefore().FindSubmatch(head); found != nil {
+				id = found[1]
+			}
+			refusal = jsonrpc2.Error{Code: jsonrpc2.CodeInvalidRequest,
+				Message: fmt.Sprintf("the message has more than %d MiB: name a file instead of its content", acpMaxLine>>20)}
 		case len(line) == 0:
 			continue
-		}
-		refusal := jsonrpc2.Error{Code: jsonrpc2.CodeParseError, Message: "a line is not JSON"}
-		if json.Valid(line) {
+		case json.Valid(line):
 			if err = json.Unmarshal(line, v); err == nil {
 				return nil
 			}
 			refusal = jsonrpc2.Error{Code: jsonrpc2.CodeInvalidRequest, Message: "a line is not a message: " + err.Error()}
 		}
-		// A line without a readable id is answered without one.
-		if err := s.WriteObject(object{"jsonrpc": "2.0", "id": nil, "error": refusal}); err != nil {
+		if err := s.WriteObject(object{"jsonrpc": "2.0", "id": id, "error": refusal}); err != nil {
 			return err
 		}
 	}
