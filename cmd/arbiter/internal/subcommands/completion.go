@@ -100,8 +100,10 @@ func offered(h *command.Line, what string) (o command.Offer) {
 				o.Words = append(o.Words, command.Entry{Term: a.Name, Text: sanitize.Line(a.Description, 200)})
 			}
 		}
-	case "NUMBER":
-		o.Words = offeredGrants(h)
+	case "NUMBER": // of a grant; a flag and another command have numbers, too
+		if strings.Contains(h.Command.ArgsUsage, "RULE") {
+			o.Words = offeredGrants(h)
+		}
 	case "RULE":
 		o.Words = wordsCompletion("", "Bash", "Read", "Edit", "Write", "WebFetch", "WebSearch", "Agent")
 	case "MODEL":
