@@ -22,6 +22,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -805,8 +806,6 @@ func (s *MCPServer) roundOf(i supervisor.InboxItem) string {
 }
 
 const (
-	// mcpTakes is how long a run may take to accept a command, which it first writes to disk.
-	mcpTakes = 15 * time.Second
 	// looks is the interval at which a waiter checks the run, even if nothing was reported.
 	looks = 2 * time.Second
 	// formStays is how long a form without an answer is shown.
@@ -859,21 +858,8 @@ func (l *mcpLive) pause(ctx context.Context) bool {
 
 // send sends a command, and returns the run's answer and whether the run accepted the command.
 func (l *mcpLive) send(ctx context.Context, body contract.CommandBody) (answer string, taken bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, mcpTakes)
-	defer cancel()
-	r, err := runstore.Send(ctx, l.Client, body)
-	switch refused, ok := errors.AsType[*control.Refusal](err); {
-	case ok:
-		return "", false, fmt.Errorf("run %s: %w", command.ShortID(l.run), refused)
-	case err != nil:
-		return "", false, fmt.Errorf("run %s: %w: whether it accepted this is not known; status shows it",
-			command.ShortID(l.run), err)
-	}
-	held := supervisor.Held(l.first.Paused, l.first.Halted)
-	if _, said := body.(contract.Say); said && r.Accepted && held != "" {
-		r.Message += "; " + held
-	}
-	return sanitize.Line(r.Message, mcpMaxLine), r.Accepted, nil
+	r, err := subcommands.Send(ctx, l.Client, l.first, body)
+	return sanitize.Line(r.Message, mcpMaxLine), r.Accepted, err
 }
 
 // elicit shows a form during a call, while its item is open. It returns no result if the item was settled or the
