@@ -765,24 +765,10 @@ func (h *ScreenHost) Edit(text string) (string, error) {
 	return strings.TrimSuffix(edited.Text, "\n"), nil
 }
 
-func editorName() string { return cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi") }
-
 // runEditor runs the user's editor in the terminal.
 func (h *ScreenHost) runEditor(args ...string) error {
-	editor := editorName()
-	// The editor stays in our process group, so that its Ctrl+Z suspends both.
-	cmd := exec.CommandContext(h.ctx, "/bin/sh", append([]string{"-c", subcommands.EditorScript(editor), "editor"},
-		args...)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 2 * time.Second
-	back := h.withTerminal(func() {}) // Ctrl+C goes to the whole group, but is meant for the editor
-	err := cmd.Run()
-	back()
-	if err != nil {
-		return fmt.Errorf("%w of the editor (%s)", err, editor)
-	}
-	return nil
+	defer h.withTerminal(func() {})() // Ctrl+C goes to the whole group, but is meant for the editor
+	return subcommands.RunEditor(h.ctx, args...)
 }
 
 // Editors by their syntax for a line number. Other editors open the file at its beginning.
