@@ -30,6 +30,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
 )
@@ -955,31 +956,7 @@ func pageStatus(st runstore.LiveStatus) (json.RawMessage, error) {
 
 // clean sanitizes and bounds every text in a JSON value, including names of members.
 func clean(raw []byte, most int) (json.RawMessage, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var value any
-	if err := dec.Decode(&value); err != nil {
-		return nil, err
-	}
-	return json.Marshal(cleaned(value, most))
-}
-
-func cleaned(value any, most int) any {
-	switch v := value.(type) {
-	case string:
-		return cleanText(v, most)
-	case []any:
-		for i := range v {
-			v[i] = cleaned(v[i], most)
-		}
-	case map[string]any:
-		clean := make(map[string]any, len(v))
-		for name, member := range v {
-			clean[cleanText(name, 200)] = cleaned(member, most)
-		}
-		return clean
-	}
-	return value
+	return jsonl.MapStrings(raw, func(text string) string { return cleanText(text, most) })
 }
 
 func cleanText(text string, most int) string {
