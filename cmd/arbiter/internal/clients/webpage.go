@@ -13,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"math"
 	"mime"
 	"net"
 	"net/http"
@@ -658,7 +659,7 @@ func (f *webFollower) over(ctx context.Context, info journal.Info) {
 	if info.LastActive.Equal(f.read) {
 		return
 	}
-	past, left, err := f.readPast(ctx)
+	past, left, err := f.readPast(ctx, logPlace{Process: math.MaxUint64}, mostPast)
 	if err != nil {
 		f.send(f.about(info, stateSilent, err.Error()))
 		return
@@ -686,13 +687,19 @@ const webBetween = 150 * time.Millisecond
 func (f *webFollower) live(ctx context.Context, info journal.Info) {
 	f.shown = nil
 	l, err := f.connect(ctx, true, func(st runstore.LiveStatus) error {
-		past, left, err := f.readPast(ctx)
+		upTo, most := logPlace{Process: st.LogLines}, mostPast // the process itself has its events, with the pieces of texts
+		if !f.at.Set && st.Seq >= mostPast {
+			upTo.Seq, most = st.Seq-mostPast, 0
+		}
+		past, left, err := f.readPast(ctx, upTo, most)
 		if err != nil {
 			return err
 		}
 		f.send(f.about(info, stateLive, ""))
 		f.status(st)
-		f.sendPast(past, left)
+		if f.sendPast(past, left); upTo.Seq > 0 {
+			f.at = logPlace{Process: st.LogLines, Seq: upTo.Seq, Set: true}
+		}
 		return nil
 	})
 	if err != nil {
@@ -710,7 +717,7 @@ func (f *webFollower) live(ctx context.Context, info journal.Info) {
 		case part := <-l.parts:
 			fresh := f.at.Seq == 0
 			if changed = f.pass(part); fresh && f.at.Seq > 0 { // the log has the beginning of the process now
-				_, _, _ = f.readPast(ctx) // as far as it can be read
+				f.began, _ = f.past(ctx, func([]byte, logPlace) {}) // as far as it can be read
 				f.send(f.about(info, stateLive, ""))
 			}
 		case <-beats.C:
@@ -774,16 +781,16 @@ const (
 // pageSide are the events from which the page sums up what it shows beside the conversation.
 var pageSide = []string{"session", "spawn", "context", "turn", "done", "plan", "forecast", "changes", "merge"}
 
-// readPast reads the events in the event log after the page's place, and when the run began. Of more events than the
-// page can show, those before the last ones are left, except those that it sums up.
-func (f *webFollower) readPast(ctx context.Context) (list []pastLine, left uint64, err error) {
+// readPast reads the events in the event log from the page's place up to another one, and when the run began. Events
+// before the last most ones are left, except those that the page sums up.
+func (f *webFollower) readPast(ctx context.Context, upTo logPlace, most int) (list []pastLine, left uint64, err error) {
 	var summed []pastLine
 	f.began, err = f.past(ctx, func(line []byte, at logPlace) {
 		name := contract.EventNameOf(line)
-		if _, shown := bounds[name]; !shown {
+		if _, shown := bounds[name]; !shown || at.Process >= upTo.Process && at.Seq > upTo.Seq {
 			return
 		}
-		if list = append(list, pastLine{name, bytes.Clone(line), at, false}); len(list) <= mostPast {
+		if list = append(list, pastLine{name, bytes.Clone(line), at, false}); len(list) <= most {
 			return
 		}
 		if first := list[0]; slices.Contains(pageSide, first.name) {

@@ -217,14 +217,13 @@ func (h *house) Stop(_ context.Context, p control.StopParams) error {
 // Subscribe implements control.Service.
 func (h *house) Subscribe(ctx context.Context, p control.SubscribeParams, send func(any) error) {
 	next := 0
-	for first := true; ; first = false { // pieces that come later have the number of the event before them
+	for {
 		h.mu.Lock()
 		lines, changed, ended := h.lines[min(next, len(h.lines)):], h.changed, h.ended
 		h.mu.Unlock()
 		next += len(lines)
 		lines = slices.DeleteFunc(slices.Clone(lines), func(l string) bool {
-			piece := contract.EventNameOf([]byte(l)) == (contract.Delta{}).EventName()
-			return int64(contract.SeqOf([]byte(l))) <= p.Since && (first || !piece)
+			return int64(contract.SeqOf([]byte(l))) <= p.Since
 		})
 		if send(control.Events{Lines: lines}) != nil {
 			return
