@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -114,6 +115,19 @@ func TestLogsGoOnWithTheNextProcess(t *testing.T) {
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "follow"}, settings.StateDirFlag()}}}}
 	testkit.OK(t, app.Run([]string{"arbiter", "logs", "--follow", "--state-dir", root, "aaaa1111"}))
 	testkit.Includes(t, "the log", stdout.String(), "one", "two", "three", "four")
+}
+
+// TestATallyOfARehearsal: what a scripted model has cost is simulated.
+func TestATallyOfARehearsal(t *testing.T) {
+	var text, line bytes.Buffer
+	tally := Tally{CostUSD: 0.5, Rehearsal: true}
+	for _, out := range []*bytes.Buffer{&text, &line} {
+		flags := flag.NewFlagSet("", flag.ContinueOnError)
+		flags.Bool("json", out == &line, "")
+		testkit.OK(t, Env{command.Env{Stdout: out}}.printTally(cli.NewContext(nil, flags, nil), tally))
+	}
+	testkit.Includes(t, "the text", text.String(), "$0.5000 simulated")
+	testkit.Includes(t, "the object", line.String(), `"rehearsal":true`)
 }
 
 // TestReportOfARunThatBegins: before the first input is recorded, a run's own record says since when it exists.
