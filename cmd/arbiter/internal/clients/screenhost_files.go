@@ -142,11 +142,7 @@ func walk(ctx context.Context, place string, depth int, wanted func(rel string) 
 
 // inside returns the absolute path for a path relative to the workspace, to the home directory (~/), or absolute.
 func (h *ScreenHost) inside(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		if home, err := os.UserHomeDir(); err == nil {
-			return filepath.Join(home, rest)
-		}
-	}
+	path, _ = settings.ExpandHome(path) // without a home, it is as it was
 	if filepath.IsAbs(path) {
 		return path
 	}

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -383,7 +384,13 @@ func readSandbox(c *cli.Context) (confinement, error) {
 		must bool
 	}{{"sandbox-write", &s.Write, true}, {"sandbox-hide", &s.Hide, false}} {
 		for _, name := range c.StringSlice(list.flag) {
-			path, err := besideHome(name)
+			path, err := ExpandHome(name)
+			if name == "" {
+				err = errors.New("is empty")
+			}
+			if err == nil {
+				path, err = filepath.Abs(path)
+			}
 			if err != nil {
 				return s, command.Usagef("--%s %q: %v", list.flag, name, err)
 			}
@@ -416,29 +423,16 @@ func leadsOut(c *cli.Context, path, real string) bool {
 // networks are the values of --network.
 var networks = []string{bridge.NetworkProxy, bridge.NetworkNone, bridge.NetworkOpen}
 
-// besideHome makes a path absolute. ~/ is the user's home directory, also in a configuration file.
-func besideHome(name string) (string, error) {
-	if name == "" {
-		return "", fmt.Errorf("is empty")
+// ExpandHome replaces ~ at the beginning of a path by the user's home directory. With an error the path is as it was.
+func ExpandHome(path string) (string, error) {
+	if path != "~" && !strings.HasPrefix(path, "~/") {
+		return path, nil
 	}
-	if rest, ok := CutHome(name); ok {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", err
-		}
-		return filepath.Join(home, rest), nil
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return path, err
 	}
-	return filepath.Abs(name)
-}
-
-func CutHome(name string) (rest string, ok bool) {
-	if name == "~" {
-		return "", true
-	}
-	if len(name) > 1 && name[:2] == "~/" {
-		return name[2:], true
-	}
-	return "", false
+	return filepath.Join(home, path[1:]), nil
 }
 
 // ResumeSandbox keeps the sandbox of a run that started with one, unless another setting is given now.

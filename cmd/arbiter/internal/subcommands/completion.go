@@ -138,11 +138,7 @@ func wordsCompletion(before string, ends ...string) (list []command.Entry) {
 
 // expandHome expands ~ in a typed path to the home directory.
 func expandHome(path string) string {
-	if rest, ok := settings.CutHome(path); ok {
-		if home, err := os.UserHomeDir(); err == nil {
-			return filepath.Join(home, rest)
-		}
-	}
+	path, _ = settings.ExpandHome(path) // without a home, it is as it was
 	return path
 }
 
