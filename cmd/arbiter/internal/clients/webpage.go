@@ -576,15 +576,13 @@ type sink struct {
 func (b *sink) send(kind string, place string, part any) {
 	raw, err := json.Marshal(part)
 	if err != nil {
-		b.fail(err)
+		b.err = cmp.Or(b.err, err)
 		return
 	}
-	var text strings.Builder
 	if place != "" {
-		fmt.Fprintf(&text, "id: %s\n", place)
+		place = "id: " + place + "\n"
 	}
-	fmt.Fprintf(&text, "event: %s\ndata: %s\n\n", kind, raw)
-	b.write(text.String())
+	b.write(fmt.Sprintf("%sevent: %s\ndata: %s\n\n", place, kind, raw))
 }
 
 // beat shows that the connection is alive.
@@ -596,15 +594,8 @@ func (b *sink) write(text string) {
 	}
 	// Without deadlines (a test's recorder) a write does not block.
 	_ = b.rc.SetWriteDeadline(time.Now().Add(slowest))
-	_, err := b.w.Write([]byte(text))
-	b.fail(err)
-	b.fail(b.rc.Flush())
-}
-
-func (b *sink) fail(err error) {
-	if b.err == nil {
-		b.err = err
-	}
+	_, err := io.WriteString(b.w, text)
+	b.err = cmp.Or(err, b.rc.Flush())
 }
 
 // webFollower follows a run for one browser, across the processes that play it.
