@@ -322,7 +322,7 @@ var moreLines = []struct{ typed, want string }{
 	{"arbiter scenarios gen", "generations"},
 	{"arbiter decide --template se", "select.md"},
 	{"arbiter decide --at l", "last"},
-	{"arbiter grants rm ", "1"},
+	{"arbiter grants rm ", "1 Bash Read Edit Write WebFetch WebSearch Agent"},
 	{"arbiter memory rm ", ""},
 	{"arbiter hosts add x --slots ", ""},
 	{"arbiter completion f", "fish"},
