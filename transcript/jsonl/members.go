@@ -111,7 +111,8 @@ func damagedMembers(data []byte) ([]Member, error) {
 	return all, errors.New("not valid JSON: something follows the object")
 }
 
-// MapStrings returns a JSON text in which f has replaced each string, names of members included. Numbers stay as they are.
+// MapStrings returns a JSON text in which f has replaced each string, names of members included. Numbers stay as they
+// are.
 func MapStrings(raw []byte, f func(string) string) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
