@@ -492,8 +492,8 @@ func (s *stream) ReadObject(v any) error {
 		switch {
 		case next.Oversize:
 			head, _, _ := bytes.Cut(line, []byte(`"params"`))
-			if found := idBefore().FindSubmatch(head); found != nil {
-				id = found[1]
+			if found := idBefore().FindSubmatch(head); found != nil && bytes.Contains(head, []byte(`"method"`)) {
+				id = found[1] // that of a request, and not of an answer to one of ours
 			}
 			refusal = jsonrpc2.Error{Code: jsonrpc2.CodeInvalidRequest,
 				Message: fmt.Sprintf("the message has more than %d MiB: name a file instead of its content", acpMaxLine>>20)}
