@@ -188,6 +188,7 @@ type RunInfo struct {
 	Finished  bool    // it came to an end, and has a report
 	Resumable bool    // it can be resumed
 	CostUSD   float64 // according to its event log; only from Host.Runs
+	State     string  // the flag with which a command finds it, with a leading space; empty: without one
 }
 
 // Document is a file that may hold requirements.

@@ -241,9 +241,9 @@ func (r *runsScreen) take(run RunInfo) {
 // elsewhere returns the command that shows or resumes a run in another terminal.
 func elsewhere(run RunInfo, name string) string {
 	if run.Live {
-		return "arbiter attach " + name
+		return "arbiter attach " + name + run.State
 	}
-	return "arbiter --resume --session " + name
+	return "arbiter --resume --session " + name + run.State
 }
 
 func (r *runsScreen) report(run RunInfo) {

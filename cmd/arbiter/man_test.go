@@ -20,6 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
 // printed runs arbiter in this process and returns what it prints.
@@ -321,6 +322,9 @@ var moreLines = []struct{ typed, want string }{
 	{"arbiter scenarios gen", "generations"},
 	{"arbiter decide --template se", "select.md"},
 	{"arbiter decide --at l", "last"},
+	{"arbiter grants rm ", "1 Bash Read Edit Write WebFetch WebSearch Agent"},
+	{"arbiter memory rm ", ""},
+	{"arbiter hosts add x --slots ", ""},
 	{"arbiter completion f", "fish"},
 	{"arbiter REQUIREMENTS.md --", ""},
 	{"arbiter --sandbox-write ", ":files"},
@@ -333,6 +337,8 @@ var moreLines = []struct{ typed, want string }{
 func TestCompletionOfEachKind(t *testing.T) {
 	p := newTypist(t)
 	p.move()
+	grants := testkit.Must(trust.OpenGrants(testkit.Must(command.StatePath(""))(t), p.dir))(t)
+	testkit.OK(t, grants.Add(trust.Grant{Rule: "Bash(git *)", At: time.Now()}), grants.Close())
 	for _, c := range moreLines {
 		got, want := offers(t, p.filled(c.typed)), p.filled(c.want)
 		testkit.Check(t, got == want, "%q: %q, want %q", c.typed, got, want)

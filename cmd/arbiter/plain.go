@@ -193,9 +193,8 @@ func init() { // set here since help refers back to it
 		}},
 		"focus": says(false, plainFocus),
 		"logbook": says(false, func(p *plainHost, m plainMoment) string {
-			run := command.ShortID(m.run.ID()) + settings.StateForCommand(p.Choices().StateDir)
-			return "In another terminal, arbiter logs -f " + run + " shows the run with its times, and arbiter watch " + run +
-				" prints every event. With --debug all of them are printed here."
+			return fmt.Sprintf("In another terminal, arbiter logs -f %s shows the run with its times, and arbiter watch %[1]s "+
+				"prints every event. With --debug all of them are printed here.", m.run.Named())
 		}),
 		"timeline": says(false, func(p *plainHost, m plainMoment) string {
 			return p.times.Words(func(id string) string { return view.SlashName(m.state, id) }, time.Now())
@@ -219,8 +218,7 @@ func init() { // set here since help refers back to it
 		"allow": permit,
 		"deny":  permit,
 		"attach": says(false, func(p *plainHost, m plainMoment) string {
-			return "In another terminal: arbiter attach " + sanitize.Line(m.line.Arg(0), 60) + " --session " +
-				command.ShortID(m.run.ID()) + settings.StateForCommand(p.Choices().StateDir)
+			return "In another terminal: arbiter attach " + sanitize.Line(m.line.Arg(0), 60) + " --session " + m.run.Named()
 		}),
 	}
 }
@@ -332,7 +330,7 @@ func plainChanges(p *plainHost, m plainMoment) (string, error) {
 	}
 	report := strings.TrimRight(sanitize.Text(string(text)), "\n")
 	if cut {
-		report += "\nThe rest is left out: arbiter diff prints all of it."
+		report += "\nThe rest is left out: arbiter diff " + m.run.Named() + " prints all of it."
 	}
 	return report + "\n/revert " + subcommands.FileName(path) + " takes all of it back; with the numbers behind @@, " +
 		"such as -12,3 +12,5, one place.", nil

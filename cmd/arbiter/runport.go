@@ -141,7 +141,9 @@ func (p runPort) Log(run string) (*journal.EventLog, error) {
 	defer store.Close()
 	log, err := store.EventLog(info.Run)
 	if err != nil {
-		return nil, command.Environmentf("event log of run %s: %v", command.ShortID(info.Run), err)
+		failed := command.Environmentf("event log of run %s: %v", command.ShortID(info.Run), err)
+		failed.Cause = err
+		return nil, failed
 	}
 	return log, nil
 }

@@ -50,7 +50,8 @@ func (e env) web(c *cli.Context) error {
 		return err
 	}
 	server, err := clients.ListenWeb(clients.WebOptions{
-		Runs: port, Run: info.Run, Listen: c.String("listen"), Hosts: c.StringSlice("host"), Public: c.Bool("public"),
+		Runs: port, Run: info.Run, State: settings.StateForCommand(port.stateDir), Listen: c.String("listen"),
+		Hosts: c.StringSlice("host"), Public: c.Bool("public"),
 	})
 	switch _, ok := errors.AsType[*os.SyscallError](err); {
 	case errors.Is(err, clients.ErrNotLoopback):

@@ -15,10 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/token"
 
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 )
@@ -424,7 +422,8 @@ func (c *Config) readPools(v yamldoc.Value) {
 	}
 }
 
-// Add returns a configuration file with one more host, after the others. All other bytes stay as they are.
+// Add returns a configuration file with one more host, after the others. All other keys, and hosts on lines of their
+// own, stay as they are.
 func Add(file string, src []byte, h Host) ([]byte, error) {
 	before, err := Read(file, src)
 	if err != nil {
@@ -436,17 +435,12 @@ func Add(file string, src []byte, h Host) ([]byte, error) {
 	if slices.Contains(before.Names(), h.Name) {
 		return nil, fmt.Errorf("there is a host or pool %q already: arbiter hosts rm %[1]s removes a host", h.Name)
 	}
-	l, err := layoutOf(src)
-	if err != nil {
-		return nil, err
-	}
-	out := l.add(h)
 	want := Config{Hosts: append(slices.Clone(before.Hosts), h), Pools: before.Pools}
-	return out, verify(file, out, want)
+	return edit(file, src, want, func(l layout) []byte { return l.add(h) })
 }
 
-// Remove returns a configuration file without a host and its comments. All other bytes stay as they are. A host that
-// a pool names is not removed.
+// Remove returns a configuration file without a host and its comments. What else stays is as for [Add]. A host that a
+// pool names is not removed.
 func Remove(file string, src []byte, name string) ([]byte, error) {
 	before, err := Read(file, src)
 	if err != nil {
@@ -462,42 +456,56 @@ func Remove(file string, src []byte, name string) ([]byte, error) {
 	case len(pools) > 0:
 		return nil, fmt.Errorf("the pool %s names %s: take it out there first", strings.Join(pools, ", "), name)
 	}
-	l, err := layoutOf(src)
+	want := Config{Hosts: slices.Delete(slices.Clone(before.Hosts), i, i+1), Pools: before.Pools}
+	return edit(file, src, want, func(l layout) []byte { return l.remove(i) })
+}
+
+// edit returns a configuration file that means want. change edits hosts on lines of their own; hosts in braces are
+// written anew, on one line. The new text is parsed: it is used only if it has the intended meaning.
+func edit(file string, src []byte, want Config, change func(layout) []byte) ([]byte, error) {
+	l, inline, err := layoutOf(src)
 	if err != nil {
 		return nil, err
 	}
-	out := l.remove(i)
-	want := Config{Hosts: slices.Delete(slices.Clone(before.Hosts), i, i+1), Pools: before.Pools}
-	return out, verify(file, out, want)
-}
-
-// verify parses the new text: it is used only if it has the intended meaning.
-func verify(file string, out []byte, want Config) error {
-	got, err := Read(file, out)
+	var out []byte
+	if inline {
+		first := l.key.Key.GetToken().Position.Line
+		last := l.endOf(first, l.after)
+		if last > first && bytes.Contains(bytes.Join(l.lines[first-1:last], nil), []byte("#")) {
+			return nil, yamldoc.ErrForm // its comments would be lost
+		}
+		list := make([]string, len(want.Hosts))
+		for i, h := range want.Hosts {
+			list[i] = h.Name + ": {" + strings.Join(h.fields(), ", ") + "}"
+		}
+		out, err = yamldoc.Edit(src, "hosts", "{"+strings.Join(list, ", ")+"}")
+	} else {
+		out = change(l)
+	}
+	got, problem := Read(file, out)
 	if len(want.Hosts) == 0 {
 		want.Hosts = nil
 	}
-	if err != nil || !reflect.DeepEqual(got, want) {
-		return yamldoc.ErrForm
+	if err != nil || problem != nil || !reflect.DeepEqual(got, want) {
+		return nil, yamldoc.ErrForm
 	}
-	return nil
+	return out, nil
 }
 
 // layout describes where in a file the hosts are.
 type layout struct {
-	src   []byte
 	lines [][]byte              // with their ends
 	key   *ast.MappingValueNode // of hosts; nil: it does not exist
 	after int                   // line of the next key, from 1; 0: there is none
 	hosts []*ast.MappingValueNode
-	end   *token.Token // the brace that ends the hosts; nil: they are on lines of their own
 }
 
-func layoutOf(src []byte) (l layout, err error) {
-	l = layout{src: src, lines: slices.Collect(bytes.Lines(src))}
+// layoutOf returns where the hosts are. inline: they are in braces.
+func layoutOf(src []byte) (l layout, inline bool, err error) {
+	l = layout{lines: slices.Collect(bytes.Lines(src))}
 	root, err := yamldoc.Root(src)
 	if err != nil {
-		return l, err
+		return l, false, err
 	}
 	for i, pair := range root {
 		if pair.Key.GetToken().Value != "hosts" {
@@ -507,40 +515,17 @@ func layoutOf(src []byte) (l layout, err error) {
 		if i+1 < len(root) {
 			l.after = root[i+1].Key.GetToken().Position.Line
 		}
-		var inline, ok bool
-		if l.hosts, inline, l.end, ok = yamldoc.Pairs(pair.Value); !ok || inline && l.end == nil {
-			return l, yamldoc.ErrForm
+		var ok bool
+		if l.hosts, inline, ok = yamldoc.Pairs(pair.Value); !ok {
+			return l, false, yamldoc.ErrForm
 		}
 	}
-	return l, nil
-}
-
-// offset returns the place of a token in the file.
-func (l layout) offset(t *token.Token) int {
-	at := len(bytes.Join(l.lines[:t.Position.Line-1], nil))
-	for range t.Position.Column - 1 { // columns are characters
-		_, size := utf8.DecodeRune(l.src[at:])
-		at += size
-	}
-	return at
-}
-
-func (l layout) splice(from, to int, text string) []byte {
-	return slices.Concat(l.src[:from], []byte(text), l.src[to:])
+	return l, inline, nil
 }
 
 func (l layout) add(h Host) []byte {
 	if l.key == nil {
 		return l.replace(len(l.lines), len(l.lines), "hosts:\n"+h.lines("  "))
-	}
-	if l.end != nil {
-		text := h.Name + ": {" + strings.Join(h.fields(), ", ") + "}"
-		if len(l.hosts) > 0 {
-			text = ", " + text
-		}
-		at := l.offset(l.end)
-		at = len(bytes.TrimRight(l.src[:at], " \t\r\n"))
-		return l.splice(at, at, text)
 	}
 	indent := "  "
 	if len(l.hosts) > 0 {
@@ -577,22 +562,11 @@ func (l layout) replace(from, to int, text string) []byte {
 }
 
 func (l layout) remove(i int) []byte {
-	start := l.hosts[i].Key.GetToken()
-	if l.end != nil {
-		from := l.offset(start)
-		if i+1 < len(l.hosts) {
-			return l.splice(from, l.offset(l.hosts[i+1].Key.GetToken()), "")
-		}
-		if comma := bytes.LastIndexByte(l.src[:from], ','); i > 0 && comma >= 0 {
-			from = comma
-		}
-		return l.splice(from, l.offset(l.end), "")
-	}
 	next := l.after
 	if i+1 < len(l.hosts) {
 		next = l.hosts[i+1].Key.GetToken().Position.Line
 	}
-	first := start.Position.Line
+	first := l.hosts[i].Key.GetToken().Position.Line
 	end := l.endOf(first, next)
 	for first > 1 && l.comment(first-1) {
 		first--
@@ -619,6 +593,9 @@ func (h Host) fields() []string {
 	}
 	if len(h.End) > 0 {
 		list = append(list, "end: "+wordList(h.End))
+	}
+	if h.Connect > 0 {
+		list = append(list, "connect: "+h.Connect.String())
 	}
 	if len(h.PassEnv) > 0 {
 		list = append(list, "pass_env: "+wordList(h.PassEnv))

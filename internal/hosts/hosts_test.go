@@ -231,10 +231,11 @@ func TestAdd(t *testing.T) {
 			"\n# about models\nmodel: opus\n",
 		"hosts:\n    a: {command: [x]} # that\n\nmodel: opus": "hosts:\n    a: {command: [x]} # that\n" +
 			strings.ReplaceAll("  "+strings.TrimSuffix(addedLines, "\n"), "\n", "\n  ") + "\n\nmodel: opus",
-		"hosts: {}\n":                           "hosts: {" + inline + "}\n",
-		"hosts: {é: x}\n":                       "",
-		"hosts: {a: {command: [ä]}} # ü\n":      "hosts: {a: {command: [ä]}, " + inline + "} # ü\n",
-		"hosts: {\n a: {command: [x]}\n}\nx: 1": "hosts: {\n a: {command: [x]}, " + inline + "\n}\nx: 1",
+		"hosts: {}\n":     "hosts: {" + inline + "}\n",
+		"hosts: {é: x}\n": "",
+		"hosts: {a: {command: [b], connect: 90s}} # ü\n": "hosts: {a: {command: [b], connect: 1m30s}, " + inline +
+			"} # ü\n",
+		"hosts: {\n a: {command: [x]}\n}\nx: 1": "hosts: {a: {command: [x]}, " + inline + "}\nx: 1",
 	} {
 		out, err := Add("f.yaml", []byte(src), added)
 		testkit.Check(t, (string(out) == want || want == "") && (err != nil) == (want == ""),
@@ -245,6 +246,7 @@ func TestAdd(t *testing.T) {
 		"hosts: {a: {command: [x]}}\npools: {new: [a]}":       `there is a host or pool "new" already`,
 		"hosts: {a: {command: x}}":                            "want a list of words",
 		"{hosts: {a: {command: [x]}}}":                        yamldoc.ErrForm.Error(),
+		"hosts: {\n # mine\n a: {command: [x]}}\n":            yamldoc.ErrForm.Error(),
 		"hosts: &a\n  b: {command: [x]}\n":                    yamldoc.ErrForm.Error(),
 		"---\nhosts: {a: {command: [x]}}\n---\nmodel: opus\n": yamldoc.ErrForm.Error(),
 	} {
@@ -254,14 +256,14 @@ func TestAdd(t *testing.T) {
 
 // TestRemove: the host and its comments are removed, and nothing else changes.
 func TestRemove(t *testing.T) {
-	const a, b = "  # first\n  a:\n    command: [x]\n    # inside\n    slots: 2\n", "  # second\n  b: {command: [y]} # b\n"
+	const a, b = "  # first\n  a:\n    command: [x]\n    # inside\n    slots: 2\n", "  # second\n  b: {command: [z]} # b\n"
 	for _, x := range []struct{ src, name, want string }{
 		{"hosts:\n" + a + "\n" + b + "model: x\n", "a", "hosts:\n\n" + b + "model: x\n"},
 		{"hosts:\n" + a + "\n" + b + "\n# about\nmodel: x\n", "b", "hosts:\n" + a + "\n\n# about\nmodel: x\n"},
 		{"hosts:\n" + b, "b", "hosts:\n"},
 		{"model: x\nhosts:\n" + a + strings.TrimSuffix(b, "\n"), "b", "model: x\nhosts:\n" + a},
-		{"hosts: {a: {command: [x]}, b: {command: [y]}}\n", "a", "hosts: {b: {command: [y]}}\n"},
-		{"hosts: {a: {command: [x]}, b: {command: [y]}}\n", "b", "hosts: {a: {command: [x]}}\n"},
+		{"hosts: {a: {command: [x]}, b: {command: [z]}}\n", "a", "hosts: {b: {command: [z]}}\n"},
+		{"hosts: {a: {command: [x]}, b: {command: [z]}}\n", "b", "hosts: {a: {command: [x]}}\n"},
 		{"hosts: {a: {command: [ü]}} # c\n", "a", "hosts: {} # c\n"},
 	} {
 		out, err := Remove("f.yaml", []byte(x.src), x.name)

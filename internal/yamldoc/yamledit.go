@@ -18,7 +18,6 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
 )
 
 // ErrForm reports a file in a form that cannot be edited safely.
@@ -103,27 +102,24 @@ func Root(src []byte) (list []*ast.MappingValueNode, err error) {
 	if len(bodies) == 0 {
 		return nil, nil
 	}
-	list, inline, _, ok := Pairs(bodies[0])
+	list, inline, ok := Pairs(bodies[0])
 	if len(bodies) > 1 || inline || !ok {
 		return nil, ErrForm
 	}
 	return list, nil
 }
 
-// Pairs returns the pairs of a mapping or a null; end is the brace after those that are inline.
-func Pairs(n ast.Node) (list []*ast.MappingValueNode, inline bool, end *token.Token, ok bool) {
+// Pairs returns the pairs of a mapping or a null. inline: they are in braces.
+func Pairs(n ast.Node) (list []*ast.MappingValueNode, inline, ok bool) {
 	switch n := n.(type) {
 	case *ast.NullNode:
-		return nil, false, nil, true
+		return nil, false, true
 	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{n}, false, nil, true
+		return []*ast.MappingValueNode{n}, false, true
 	case *ast.MappingNode:
-		if n.IsFlowStyle {
-			end = n.End
-		}
-		return n.Values, n.IsFlowStyle, end, true
+		return n.Values, n.IsFlowStyle, true
 	}
-	return nil, false, nil, false
+	return nil, false, false
 }
 
 // place finds the lines of a key and its value, counted from 0: from first to before last.

@@ -13,9 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// whole replaces a text that could not be encoded again.
-const whole = "*redacted*"
-
 // MaskIn returns v with all its strings masked; parts that contained no secret are shared with v.
 func MaskIn[T any](v T, f func(string) string) T {
 	x := reflect.ValueOf(&v).Elem()
@@ -149,49 +146,22 @@ func maskJSON(raw []byte, f func(string) string) []byte {
 			return []byte(m)
 		}
 	}
-	var v any
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
+	out, changed := raw, false
+	each, err := jsonl.MapStrings(raw, func(s string) string {
+		m := f(s)
+		changed = changed || m != s
+		return m
+	})
+	if err != nil {
 		return []byte(f(text)) // it was not JSON
 	}
-	out := raw
-	if each, changed := texts(v, f); changed {
-		var err error
-		if out, err = jsonl.Marshal(each); err != nil {
-			return []byte(`"` + whole + `"`)
-		}
+	if changed {
+		out = each
 	}
 	if m := []byte(f(string(out))); json.Valid(m) {
 		return m
 	}
 	return out
-}
-
-// texts masks the strings of a decoded JSON text, which have no escapes.
-func texts(v any, f func(string) string) (out any, changed bool) {
-	switch v := v.(type) {
-	case string:
-		m := f(v)
-		return m, m != v
-	case []any:
-		for i := range v {
-			var one bool
-			v[i], one = texts(v[i], f)
-			changed = changed || one
-		}
-	case map[string]any:
-		for name, x := range v {
-			m, one := texts(x, f)
-			key := f(name)
-			if key != name {
-				delete(v, name)
-			}
-			v[key] = m
-			changed = changed || one || key != name
-		}
-	}
-	return v, changed
 }
 
 // Pieces masks secrets in text that arrives in pieces. Text that is not followed by a space yet may be the

@@ -111,6 +111,36 @@ func damagedMembers(data []byte) ([]Member, error) {
 	return all, errors.New("not valid JSON: something follows the object")
 }
 
+// MapStrings returns a JSON text in which f has replaced each string, names of members included. Numbers stay as they
+// are.
+func MapStrings(raw []byte, f func(string) string) ([]byte, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var value any
+	if err := dec.Decode(&value); err != nil {
+		return nil, err
+	}
+	return Marshal(mapped(value, f))
+}
+
+func mapped(value any, f func(string) string) any {
+	switch v := value.(type) {
+	case string:
+		return f(v)
+	case []any:
+		for i := range v {
+			v[i] = mapped(v[i], f)
+		}
+	case map[string]any:
+		all := make(map[string]any, len(v))
+		for name, member := range v {
+			all[f(name)] = mapped(member, f)
+		}
+		return all
+	}
+	return value
+}
+
 func noObject(data []byte) error {
 	return fmt.Errorf("expected a JSON object, got %s", KindOf(bytes.TrimSpace(data)))
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"log"
 	"log/slog"
-	"math"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -299,7 +298,7 @@ func (s *server) openSession(p sessionParams, show bool) (any, error) {
 	if f.loading = silent; show {
 		f.loading = shown
 	}
-	err = f.catchUp(s.ctx, math.MaxUint64)
+	err = f.catchUp(s.ctx)
 	f.loading = acpLive
 	if err != nil {
 		return nil, err
@@ -476,29 +475,37 @@ func newStream(in io.Reader, out io.Writer) *stream {
 	return &stream{in: jsonl.NewLineReader(in, acpMaxLine), raw: in, out: out}
 }
 
-// ReadObject implements jsonrpc2.ObjectStream. It skips empty lines and refuses lines that are not JSON objects;
-// the connection continues.
+// idBefore matches the id of a message before its parameters.
+var idBefore = command.Pattern(`"id"\s*:\s*(-?[0-9]+|"[^"\\]*")\s*,`)
+
+// ReadObject implements jsonrpc2.ObjectStream. It skips empty lines and refuses lines that are too long or not JSON
+// objects; the connection continues.
 func (s *stream) ReadObject(v any) error {
 	for {
 		next, err := s.in.NextOrLast()
-		line := bytes.TrimSpace(next.Data)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
+		}
+		line := bytes.TrimSpace(next.Data)
+		refusal := jsonrpc2.Error{Code: jsonrpc2.CodeParseError, Message: "a line is not JSON"}
+		id := json.RawMessage("null") // for a line without a readable one
+		switch {
 		case next.Oversize:
-			return fmt.Errorf("a line of the client is longer than %d bytes", acpMaxLine)
+			head, _, _ := bytes.Cut(line, []byte(`"params"`))
+			if found := idBefore().FindSubmatch(head); found != nil && bytes.Contains(head, []byte(`"method"`)) {
+				id = found[1] // that of a request, and not of an answer to one of ours
+			}
+			refusal = jsonrpc2.Error{Code: jsonrpc2.CodeInvalidRequest,
+				Message: fmt.Sprintf("the message has more than %d MiB: name a file instead of its content", acpMaxLine>>20)}
 		case len(line) == 0:
 			continue
-		}
-		refusal := jsonrpc2.Error{Code: jsonrpc2.CodeParseError, Message: "a line is not JSON"}
-		if json.Valid(line) {
+		case json.Valid(line):
 			if err = json.Unmarshal(line, v); err == nil {
 				return nil
 			}
 			refusal = jsonrpc2.Error{Code: jsonrpc2.CodeInvalidRequest, Message: "a line is not a message: " + err.Error()}
 		}
-		// A line without a readable id is answered without one.
-		if err := s.WriteObject(object{"jsonrpc": "2.0", "id": nil, "error": refusal}); err != nil {
+		if err := s.WriteObject(object{"jsonrpc": "2.0", "id": id, "error": refusal}); err != nil {
 			return err
 		}
 	}
@@ -1131,7 +1138,7 @@ func (f *acpFollower) follow() {
 			o.s.Log.Warn("acp: run not found", "run", o.id, "err", err)
 		case info.Live:
 			wait = retry // the run does not answer yet, is ending, or was lost
-			l, err := f.connect(o.ctx, false, func(st runstore.LiveStatus) error { return f.catchUp(o.ctx, st.LogLines) })
+			l, err := f.connect(o.ctx, false, func(runstore.LiveStatus) error { return f.catchUp(o.ctx) })
 			if err != nil {
 				o.s.Log.Info("acp: run not followed", "run", o.id, "err", err)
 				break
@@ -1151,12 +1158,13 @@ func (f *acpFollower) follow() {
 	}
 }
 
-// catchUp reports the events in the first limit lines of the log that were not reported yet.
-func (f *acpFollower) catchUp(ctx context.Context, limit uint64) error {
-	return f.past(ctx, limit, func(line []byte, at logPlace) {
+// catchUp reports the events in the log that were not reported yet.
+func (f *acpFollower) catchUp(ctx context.Context) error {
+	_, err := f.past(ctx, func(line []byte, at logPlace) {
 		f.at = at
 		f.report(line)
 	})
+	return err
 }
 
 // report reports an event to the client. It returns whether the items that wait for the human may have changed.
@@ -1223,7 +1231,7 @@ func (f *acpFollower) over(grown bool) {
 	if !grown && len(armed)+len(cancelled) == 0 {
 		return
 	}
-	if err := f.catchUp(o.ctx, math.MaxUint64); err != nil {
+	if err := f.catchUp(o.ctx); err != nil {
 		o.s.Log.Warn("acp: event log not read", "run", o.id, "err", err)
 	}
 	err := f.loginNeeded()

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/arbiter-cli/arbiter/bridge/acp/acptest"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -261,10 +263,11 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestLines: a line that is not a message is refused, and the next one is read. A line without end closes the
-// connection.
+// TestLines: a line that is not a message, or is too long, is refused, and the next one is read.
 func TestLines(t *testing.T) {
-	in := "\n  \r\nnonsense\n[1]\n{\"method\":\"a\"}\n" + strings.Repeat("x", acpMaxLine+1)
+	in := "\n  \r\nnonsense\n[1]\n{\"method\":\"a\"}\n{\"jsonrpc\":\"2.0\",\"id\":\"7\",\"method\":\"session/prompt\"," +
+		"\"params\":{\"id\":8," + strings.Repeat("x", acpMaxLine) + "}}\n{\"method\":\"b\"}\n" +
+		strings.Repeat("x", acpMaxLine+1)
 	var out bytes.Buffer
 	s := newStream(io.MultiReader(strings.NewReader(in)), &out)
 	var v struct{ Method string }
@@ -273,7 +276,13 @@ func TestLines(t *testing.T) {
 	got := out.String()
 	testkit.Check(t, strings.Count(got, "\n") == 2 && strings.Contains(got, `"id":null`) &&
 		strings.Contains(got, "-32700") && strings.Contains(got, "-32600"), "refused: %s", got)
-	testkit.Fails(t, "a line without an end", s.ReadObject(&v), "longer than")
+	out.Reset()
+	err = s.ReadObject(&v)
+	testkit.Need(t, err == nil && v.Method == "b", "%v, %v", v, err)
+	testkit.Includes(t, "the long prompt", out.String(), `"id":"7"`, "16 MiB")
+	out.Reset()
+	testkit.Same(t, "at the end", io.EOF, s.ReadObject(&v), cmpopts.EquateErrors())
+	testkit.Includes(t, "the long line without an end", out.String(), `"id":null`, "16 MiB")
 }
 
 // TestModes: allow-all can be chosen only if the risk was accepted, or if the run is in that mode already.

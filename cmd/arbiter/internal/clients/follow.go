@@ -2,7 +2,9 @@ package clients
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
@@ -29,7 +31,7 @@ type link struct {
 }
 
 // connect connects to the process that plays the run, and subscribes to its events after the place. Before that, begin
-// passes on the events of earlier processes.
+// passes on the events in the log.
 func (f *follower) connect(
 	ctx context.Context, pieces bool, begin func(runstore.LiveStatus) error,
 ) (l *link, err error) {
@@ -45,9 +47,8 @@ func (f *follower) connect(
 	l.ctx, l.close = context.WithCancel(ctx)
 	if err = begin(st); err == nil {
 		if !f.at.Set || f.at.Process < st.LogLines {
-			f.at = logPlace{Set: true}
+			f.at = logPlace{Process: st.LogLines, Set: true}
 		}
-		f.at.Process = st.LogLines
 		l.parts, err = l.feed.Parts(l.ctx, control.SubscribeParams{Since: int64(f.at.Seq), Pieces: pieces})
 	}
 	if err != nil {
@@ -100,19 +101,20 @@ func parsePlace(text string) (p logPlace, err error) {
 	return p, nil
 }
 
-// past calls take with the events after the place in the first upTo lines of the run's event log, each with the place
-// after it.
-func (f *follower) past(ctx context.Context, upTo uint64, take func(line []byte, at logPlace)) error {
-	from := f.at
-	if upTo == 0 || from.Set && from.Process >= upTo {
-		return nil
-	}
-	at, found := logPlace{Set: true}, false // the current place; whether the process of from was found
-	return eachEvent(ctx, f.runs, f.run, func(e journal.LogEntry) error {
-		if e.N > upTo {
-			return journal.ErrEnough
+// past calls take with the events after the place in the run's event log, each with the place after it. It returns when
+// the run would have begun if each process had begun when the one before ended: the run's result counts its time so.
+func (f *follower) past(ctx context.Context, take func(line []byte, at logPlace)) (began time.Time, err error) {
+	var last time.Time
+	from, at, found := f.at, logPlace{Set: true}, false // the current place; whether the process of from was found
+	err = eachEvent(ctx, f.runs, f.run, func(e journal.LogEntry) error {
+		begins := contract.EventNameOf(e.Line) == (contract.Session{}).EventName()
+		if last.IsZero() {
+			began = e.At
+		} else if begins {
+			began = began.Add(e.At.Sub(last))
 		}
-		if contract.EventNameOf(e.Line) == (contract.Session{}).EventName() {
+		last = e.At
+		if begins {
 			at.Process = e.N - 1
 			if from.Set && !found && e.N > from.Process { // records may come before it
 				at.Process, found = from.Process, true
@@ -124,11 +126,15 @@ func (f *follower) past(ctx context.Context, upTo uint64, take func(line []byte,
 		}
 		return nil
 	})
+	return began, err
 }
 
-// eachEvent calls take with the events in a run's event log.
+// eachEvent calls take with the events in a run's event log. A run that has just begun may have none yet.
 func eachEvent(ctx context.Context, runs Runs, run string, take func(journal.LogEntry) error) error {
 	log, err := runs.Log(run)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -268,7 +269,7 @@ func (c *mcpConn) take(line []byte) {
 			var flat bytes.Buffer
 			if _, err := jsonrpc.DecodeMessage(m); err != nil {
 				c.refuse(err.Error())
-			} else if json.Compact(&flat, mapID(m, "id", hideID)) == nil { // it was decoded
+			} else if json.Compact(&flat, hideIDs(m, "id")) == nil { // it was decoded
 				c.rest = append(append(c.rest, flat.Bytes()...), '\n')
 			}
 		}
@@ -284,10 +285,7 @@ func (c *mcpConn) refuse(why string) {
 
 // Write implements io.Writer.
 func (c *mcpConn) Write(p []byte) (int, error) {
-	line := p
-	if bytes.Contains(p, []byte(hidden)) {
-		line = append(mapID(bytes.TrimSpace(p), "id", showID), '\n')
-	}
+	line := hiddenID().ReplaceAll(p, []byte("$1"))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, err := c.out.Write(line)
@@ -297,42 +295,22 @@ func (c *mcpConn) Write(p []byte) (int, error) {
 // hidden begins a text in which the SDK keeps a number that is an id: it would round the number itself.
 const hidden = "arbiter-number:"
 
-// hideID makes a text of a number that the SDK would change.
-func hideID(id json.RawMessage) json.RawMessage {
-	if n, err := strconv.ParseInt(string(id), 10, 64); len(id) == 0 || id[0] != '-' && (id[0] < '0' || id[0] > '9') ||
-		err == nil && int64(float64(n)) == n && n < 1<<53 && n > -1<<53 {
-		return id
-	}
-	return json.RawMessage(`"` + hidden + string(id) + `"`)
-}
+// hiddenID matches such a text. In other texts, quotes are escaped.
+var hiddenID = command.Pattern(`"` + hidden + `([^"]*)"`)
 
-// showID undoes hideID.
-func showID(id json.RawMessage) json.RawMessage {
-	if number, ok := bytes.CutPrefix(id, []byte(`"`+hidden)); ok {
-		return bytes.TrimSuffix(number, []byte(`"`))
-	}
-	return id
-}
-
-// mapID changes the id of a message, and the one of the request that it cancels.
-func mapID(message json.RawMessage, name string, change func(json.RawMessage) json.RawMessage) json.RawMessage {
+// hideIDs hides the id of a request, and the one of the request that it cancels.
+func hideIDs(message json.RawMessage, name string) json.RawMessage {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(message, &members) != nil {
-		return message
+	if json.Unmarshal(message, &members) != nil || name == "id" && members["method"] == nil {
+		return message // an answer has the id that the SDK gave
 	}
-	changed := false
-	if id, ok := members[name]; ok {
-		members[name] = change(id)
-		changed = !bytes.Equal(members[name], id)
+	if id := members[name]; len(id) > 0 && id[0] != '"' && id[0] != 'n' {
+		members[name] = json.RawMessage(`"` + hidden + string(id) + `"`)
 	}
 	if params, ok := members["params"]; ok && name == "id" {
-		members["params"] = mapID(params, "requestId", change)
-		changed = changed || !bytes.Equal(members["params"], params)
+		members["params"] = hideIDs(params, "requestId")
 	}
-	raw, err := json.Marshal(members)
-	if !changed || err != nil {
-		return message
-	}
+	raw, _ := json.Marshal(members) // they were decoded
 	return raw
 }
 
@@ -805,8 +783,6 @@ func (s *MCPServer) roundOf(i supervisor.InboxItem) string {
 }
 
 const (
-	// mcpTakes is how long a run may take to accept a command, which it first writes to disk.
-	mcpTakes = 15 * time.Second
 	// looks is the interval at which a waiter checks the run, even if nothing was reported.
 	looks = 2 * time.Second
 	// formStays is how long a form without an answer is shown.
@@ -859,21 +835,8 @@ func (l *mcpLive) pause(ctx context.Context) bool {
 
 // send sends a command, and returns the run's answer and whether the run accepted the command.
 func (l *mcpLive) send(ctx context.Context, body contract.CommandBody) (answer string, taken bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, mcpTakes)
-	defer cancel()
-	r, err := runstore.Send(ctx, l.Client, body)
-	switch refused, ok := errors.AsType[*control.Refusal](err); {
-	case ok:
-		return "", false, fmt.Errorf("run %s: %w", command.ShortID(l.run), refused)
-	case err != nil:
-		return "", false, fmt.Errorf("run %s: %w: whether it accepted this is not known; status shows it",
-			command.ShortID(l.run), err)
-	}
-	held := supervisor.Held(l.first.Paused, l.first.Halted)
-	if _, said := body.(contract.Say); said && r.Accepted && held != "" {
-		r.Message += "; " + held
-	}
-	return sanitize.Line(r.Message, mcpMaxLine), r.Accepted, nil
+	r, err := subcommands.Send(ctx, l.Client, l.first, body)
+	return sanitize.Line(r.Message, mcpMaxLine), r.Accepted, err
 }
 
 // elicit shows a form during a call, while its item is open. It returns no result if the item was settled or the

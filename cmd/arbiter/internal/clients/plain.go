@@ -52,6 +52,8 @@ type PlainRun interface {
 	Left() <-chan struct{}
 	// Silent returns since when the run does not answer; zero: it answers, or is over.
 	Silent() time.Time
+	// Named returns how a command line names the run: its id, and the flag for its state directory if that needs one.
+	Named() string
 	// Done is closed when the run and everything that belongs to it has ended.
 	Done() <-chan struct{}
 }
@@ -224,8 +226,8 @@ func (s *plainSession) printSilence() {
 	case s.silent:
 		s.print("The run answers again.", true)
 	default:
-		s.print("The run has not answered since "+since.Format("15:04:05")+": its process is stopped, or hangs. What you "+
-			"write waits for it; arbiter halt ends its agents.", true)
+		s.print(fmt.Sprintf("The run has not answered since %s: its process is stopped, or hangs. What you write waits for "+
+			"it; arbiter halt %s ends its agents.", since.Format(time.TimeOnly), s.run.Named()), true)
 	}
 	s.silent = !s.silent
 }

@@ -297,7 +297,7 @@ func TestSilenceIsSaid(t *testing.T) {
 		}{
 			{time.Time{}, ""},
 			{at, "The run has not answered since " + at.Format("15:04:05") + ": its process is stopped, or hangs. What you " +
-				"write waits for it; arbiter halt ends its agents.\n"},
+				"write waits for it; arbiter halt 0a1b2c3d --state-dir /s ends its agents.\n"},
 			{at, ""},
 			{time.Time{}, "The run answers again.\n"},
 		} {
@@ -691,6 +691,7 @@ func (f *fake) Put(c contract.Command) string {
 }
 
 func (f *fake) Left() <-chan struct{} { return nil }
+func (f *fake) Named() string         { return "0a1b2c3d --state-dir /s" }
 
 func (f *fake) Silent() time.Time {
 	f.mu.Lock()

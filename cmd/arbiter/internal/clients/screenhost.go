@@ -83,6 +83,7 @@ func (h *ScreenHost) Begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 		return nil, err
 	}
 	h.last, h.latest[s.run] = s, s
+	s.named = command.ShortID(s.run) + settings.StateForCommand(h.choices.StateDir)
 	h.sessions.Go(s.Watch)
 	return s, nil
 }
@@ -266,8 +267,8 @@ func (h *ScreenHost) End(signal string) tui.Outcome {
 		return h.endWithoutRun()
 	}
 	if s.HasLeft() && !s.Over() && !s.Stopping() {
-		fmt.Fprintf(h.env.Stderr, "Run %s continues without a screen. To see it again: arbiter attach %s%s\n",
-			command.ShortID(s.ID()), command.ShortID(s.ID()), settings.StateForCommand(h.choices.StateDir))
+		fmt.Fprintf(h.env.Stderr, "Run %s continues without a screen. To see it again: arbiter attach %s\n",
+			command.ShortID(s.ID()), s.named)
 		close(s.parted)
 		s.Close()
 		if signal == "INT" {
@@ -380,7 +381,8 @@ const (
 // safe for concurrent use.
 type ScreenSession struct {
 	run     string
-	pid     int // of the process that plays it
+	named   string // see Named; set before the session is passed on
+	pid     int    // of the process that plays it
 	socket  string
 	Process *host.Process // the process that plays the run; nil if another process started that
 	sink    runloop.Sink
@@ -681,6 +683,9 @@ func (s *ScreenSession) Put(c contract.Command) bool {
 	return s.client.Load().Put(s.left, p) == nil
 }
 
+// Named implements PlainRun.
+func (s *ScreenSession) Named() string { return s.named }
+
 // InputEnded implements PlainRun.
 func (s *ScreenSession) InputEnded() {
 	_ = s.client.Load().InputEnded(s.left) // a finished run needs no input
@@ -732,7 +737,8 @@ func (s *ScreenSession) Halt() string {
 	r, err := s.client.Load().Halt(ctx, control.HaltParams{Frontend: input.ChannelScreen})
 	switch {
 	case err != nil:
-		return "The run does not answer: " + strings.TrimSuffix(err.Error(), ".") + ". arbiter halt kills its agents."
+		return fmt.Sprintf("The run does not answer: %s. arbiter halt %s kills its agents.",
+			strings.TrimSuffix(err.Error(), "."), s.named)
 	case len(r.Left) > 0:
 		return "Still alive: " + r.Left[0]
 	case !r.Halted:
@@ -759,24 +765,10 @@ func (h *ScreenHost) Edit(text string) (string, error) {
 	return strings.TrimSuffix(edited.Text, "\n"), nil
 }
 
-func editorName() string { return cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi") }
-
 // runEditor runs the user's editor in the terminal.
 func (h *ScreenHost) runEditor(args ...string) error {
-	editor := editorName()
-	// The editor stays in our process group, so that its Ctrl+Z suspends both.
-	cmd := exec.CommandContext(h.ctx, "/bin/sh", append([]string{"-c", subcommands.EditorScript(editor), "editor"},
-		args...)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 2 * time.Second
-	back := h.withTerminal(func() {}) // Ctrl+C goes to the whole group, but is meant for the editor
-	err := cmd.Run()
-	back()
-	if err != nil {
-		return fmt.Errorf("%w of the editor (%s)", err, editor)
-	}
-	return nil
+	defer h.withTerminal(func() {})() // Ctrl+C goes to the whole group, but is meant for the editor
+	return subcommands.RunEditor(h.ctx, args...)
 }
 
 // Editors by their syntax for a line number. Other editors open the file at its beginning.

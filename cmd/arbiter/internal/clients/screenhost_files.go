@@ -142,11 +142,7 @@ func walk(ctx context.Context, place string, depth int, wanted func(rel string) 
 
 // inside returns the absolute path for a path relative to the workspace, to the home directory (~/), or absolute.
 func (h *ScreenHost) inside(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		if home, err := os.UserHomeDir(); err == nil {
-			return filepath.Join(home, rest)
-		}
-	}
+	path, _ = settings.ExpandHome(path) // without a home, it is as it was
 	if filepath.IsAbs(path) {
 		return path
 	}
@@ -338,7 +334,7 @@ func (h *ScreenHost) Open(run, path string, line int) error {
 	if _, err := os.Lstat(file); err != nil {
 		return command.Failedf("%s cannot be opened: %v", subcommands.FileName(path), command.WithoutPath(err))
 	}
-	return h.runEditor(editorPlace(editorName(), file, line)...)
+	return h.runEditor(editorPlace(subcommands.EditorName(), file, line)...)
 }
 
 // work opens the files that a run worked on.
@@ -407,6 +403,7 @@ func (h *ScreenHost) runInfo(i journal.Info) tui.RunInfo {
 		ID: i.Run, Title: i.Title, Status: line.Status, LastActive: i.LastActive, Bytes: i.Bytes,
 		CostUSD: i.CostUSD, Rehearsal: i.Rehearsal, CWD: i.CWD, Here: command.SameDir(i.CWD, h.choices.Place), Live: i.Live,
 		Finished: slices.Contains(reports, line.Status), Resumable: line.Resumable,
+		State: settings.StateForCommand(h.choices.StateDir),
 	}
 }
 
@@ -469,8 +466,8 @@ func RunsText(list []tui.RunInfo, now time.Time) string {
 		}
 		fmt.Fprintf(&b, ", in %s: %s\n", sanitize.Line(r.CWD, 100), sanitize.Line(r.Title, 100))
 	}
-	b.WriteString("To show a live one: arbiter attach RUN. To resume one: arbiter --resume --session RUN. " +
-		"To read its report: arbiter report RUN.")
+	fmt.Fprintf(&b, "To show a live one: arbiter attach RUN%s. To resume one: arbiter --resume --session RUN%[1]s. "+
+		"To read its report: arbiter report RUN%[1]s.", list[0].State)
 	return b.String()
 }
 

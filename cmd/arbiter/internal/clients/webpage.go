@@ -26,10 +26,12 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
 )
@@ -55,6 +57,7 @@ var embedded embed.FS
 type WebOptions struct {
 	Runs   Runs
 	Run    string   // complete id
+	State  string   // the flag with which other commands find it; empty: none
 	Listen string   // address; port 0: any
 	Hosts  []string // other host names of this machine that browsers may use
 	// Public allows an address that other machines can reach. The connection is not encrypted.
@@ -65,6 +68,7 @@ type WebOptions struct {
 type WebServer struct {
 	runs     Runs
 	run      string
+	replay   string // the command that prints all events
 	guard    *guard
 	listener net.Listener
 	streams  chan struct{} // one slot per page that follows
@@ -108,7 +112,8 @@ func NewWeb(o WebOptions) *WebServer {
 	if host, _, err := net.SplitHostPort(o.Listen); err == nil && o.Public {
 		g.hosts = append(g.hosts, strings.ToLower(host))
 	}
-	s := &WebServer{runs: o.Runs, run: o.Run, guard: g, streams: make(chan struct{}, mostStreams)}
+	s := &WebServer{runs: o.Runs, run: o.Run, replay: "arbiter replay " + command.ShortID(o.Run) + o.State, guard: g,
+		streams: make(chan struct{}, mostStreams)}
 	s.handler = s.guard.wrap(s.routes())
 	return s
 }
@@ -524,6 +529,7 @@ type runPart struct {
 	Resumable bool      `json:"resumable,omitempty"`
 	CostUSD   float64   `json:"cost_usd,omitempty"`  // of a run that no process plays
 	Rehearsal bool      `json:"rehearsal,omitempty"` // costs are simulated
+	Replay    string    `json:"replay"`              // the command that prints all events
 }
 
 // States of a run from the page's point of view.
@@ -554,7 +560,8 @@ func (s *WebServer) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // for a reverse proxy
-	f := &webFollower{follower: follower{s.runs, s.run, at}, out: &sink{w: w, rc: http.NewResponseController(w)}}
+	f := &webFollower{follower: follower{s.runs, s.run, at}, replay: s.replay,
+		out: &sink{w: w, rc: http.NewResponseController(w)}}
 	f.follow(r.Context())
 }
 
@@ -569,15 +576,13 @@ type sink struct {
 func (b *sink) send(kind string, place string, part any) {
 	raw, err := json.Marshal(part)
 	if err != nil {
-		b.fail(err)
+		b.err = cmp.Or(b.err, err)
 		return
 	}
-	var text strings.Builder
 	if place != "" {
-		fmt.Fprintf(&text, "id: %s\n", place)
+		place = "id: " + place + "\n"
 	}
-	fmt.Fprintf(&text, "event: %s\ndata: %s\n\n", kind, raw)
-	b.write(text.String())
+	b.write(fmt.Sprintf("%sevent: %s\ndata: %s\n\n", place, kind, raw))
 }
 
 // beat shows that the connection is alive.
@@ -589,28 +594,22 @@ func (b *sink) write(text string) {
 	}
 	// Without deadlines (a test's recorder) a write does not block.
 	_ = b.rc.SetWriteDeadline(time.Now().Add(slowest))
-	_, err := b.w.Write([]byte(text))
-	b.fail(err)
-	b.fail(b.rc.Flush())
-}
-
-func (b *sink) fail(err error) {
-	if b.err == nil {
-		b.err = err
-	}
+	_, err := io.WriteString(b.w, text)
+	b.err = cmp.Or(err, b.rc.Flush())
 }
 
 // webFollower follows a run for one browser, across the processes that play it.
 type webFollower struct {
 	follower
-	out   *sink
-	sent  runPart         // the last one sent
-	shown json.RawMessage // the status that the page shows
-	names map[string]string
-	ready []json.RawMessage // events to be sent
-	bytes int               // of them
-	read  time.Time         // LastActive of the run when its log was read without a process
-	began time.Time         // see count; zero: the run's own time is not known
+	replay string
+	out    *sink
+	sent   runPart         // the last one sent
+	shown  json.RawMessage // the status that the page shows
+	names  map[string]string
+	ready  []json.RawMessage // events to be sent
+	bytes  int               // of them
+	read   time.Time         // LastActive of the run when its log was read without a process
+	began  time.Time         // see past; zero: the run's own time is not known
 }
 
 func (f *webFollower) follow(ctx context.Context) {
@@ -642,28 +641,8 @@ func (f *webFollower) send(p runPart) {
 func (f *webFollower) about(info journal.Info, state, text string) runPart {
 	return runPart{
 		Run: info.Run, Title: cleanText(info.Title, mostResult), CWD: cleanText(info.CWD, mostResult),
-		Began: cmp.Or(f.began, info.Began).UTC(), State: state, Text: text, Rehearsal: info.Rehearsal,
+		Began: cmp.Or(f.began, info.Began).UTC(), State: state, Text: text, Rehearsal: info.Rehearsal, Replay: f.replay,
 	}
-}
-
-// count has the page count the run's own time, as its result does: at began the run would have begun if each process
-// had begun when the one before ended. The last process that counts has its events after the first upTo lines.
-func (f *webFollower) count(ctx context.Context, upTo uint64) {
-	var began, last time.Time
-	_ = eachEvent(ctx, f.runs, f.run, func(e journal.LogEntry) error { // as far as it can be read
-		begins := contract.EventNameOf(e.Line) == (contract.Session{}).EventName()
-		switch {
-		case last.IsZero():
-			began = e.At
-		case begins:
-			began = began.Add(e.At.Sub(last))
-		}
-		if last = e.At; begins && e.N > upTo {
-			return journal.ErrEnough
-		}
-		return nil
-	})
-	f.began = began
 }
 
 // over shows a run that no process plays: its events, and how it ended.
@@ -671,12 +650,13 @@ func (f *webFollower) over(ctx context.Context, info journal.Info) {
 	if info.LastActive.Equal(f.read) {
 		return
 	}
-	if err := f.sendPast(ctx, math.MaxUint64); err != nil {
+	past, left, err := f.readPast(ctx, logPlace{Process: math.MaxUint64}, mostPast)
+	if err != nil {
 		f.send(f.about(info, stateSilent, err.Error()))
 		return
 	}
 	f.read = info.LastActive
-	f.count(ctx, math.MaxUint64)
+	f.sendPast(past, left)
 	p := f.about(info, stateEnded, info.Status)
 	switch {
 	case info.Killed():
@@ -698,10 +678,20 @@ const webBetween = 150 * time.Millisecond
 func (f *webFollower) live(ctx context.Context, info journal.Info) {
 	f.shown = nil
 	l, err := f.connect(ctx, true, func(st runstore.LiveStatus) error {
-		f.count(ctx, st.LogLines)
+		upTo, most := logPlace{Process: st.LogLines}, mostPast // the process itself has its events, with the pieces of texts
+		if !f.at.Set && st.Seq >= mostPast {
+			upTo.Seq, most = st.Seq-mostPast, 0
+		}
+		past, left, err := f.readPast(ctx, upTo, most)
+		if err != nil {
+			return err
+		}
 		f.send(f.about(info, stateLive, ""))
 		f.status(st)
-		return f.catchUp(ctx, st)
+		if f.sendPast(past, left); upTo.Seq > 0 {
+			f.at = logPlace{Process: st.LogLines, Seq: upTo.Seq, Set: true}
+		}
+		return nil
 	})
 	if err != nil {
 		f.send(f.about(info, stateSilent, err.Error()))
@@ -718,7 +708,7 @@ func (f *webFollower) live(ctx context.Context, info journal.Info) {
 		case part := <-l.parts:
 			fresh := f.at.Seq == 0
 			if changed = f.pass(part); fresh && f.at.Seq > 0 { // the log has the beginning of the process now
-				f.count(ctx, f.at.Process)
+				f.began, _ = f.past(ctx, func([]byte, logPlace) {}) // as far as it can be read
 				f.send(f.about(info, stateLive, ""))
 			}
 		case <-beats.C:
@@ -779,41 +769,46 @@ const (
 	enough = 64 << 10
 )
 
-// catchUp brings the page to the point from which the current process can continue: it sends the events of earlier
-// processes.
-func (f *webFollower) catchUp(ctx context.Context, st runstore.LiveStatus) error {
-	if !f.at.Set && st.Seq >= mostPast {
-		f.at = logPlace{Process: st.LogLines, Seq: st.Seq - mostPast, Set: true}
-		f.out.send(partSkipped, "", skippedPart{f.at.Seq})
-		return nil
-	}
-	return f.sendPast(ctx, st.LogLines)
-}
+// pageSide are the events from which the page sums up what it shows beside the conversation.
+var pageSide = []string{"session", "spawn", "context", "turn", "done", "plan", "forecast", "changes", "merge"}
 
-// sendPast sends the events after the page's place in the first upTo lines of the event log, but not more than a page
-// can show. It moves the place after them.
-func (f *webFollower) sendPast(ctx context.Context, upTo uint64) error {
-	var lines []pastLine
-	left := false
-	err := f.past(ctx, upTo, func(line []byte, at logPlace) {
-		if raw := f.line(line); raw != nil {
-			lines = append(lines, pastLine{raw, at})
+// readPast reads the events in the event log from the page's place up to another one, and when the run began. Events
+// before the last most ones are left, except those that the page sums up.
+func (f *webFollower) readPast(ctx context.Context, upTo logPlace, most int) (list []pastLine, left uint64, err error) {
+	var summed []pastLine
+	f.began, err = f.past(ctx, func(line []byte, at logPlace) {
+		name := contract.EventNameOf(line)
+		if _, shown := bounds[name]; !shown || at.Process >= upTo.Process && at.Seq > upTo.Seq {
+			return
 		}
-		if len(lines) > mostPast {
-			lines, left = lines[1:], true
+		if list = append(list, pastLine{name, bytes.Clone(line), at, false}); len(list) <= most {
+			return
 		}
+		if first := list[0]; slices.Contains(pageSide, first.name) {
+			first.omitted = true
+			summed = append(summed, first)
+		}
+		list, left = list[1:], left+1
 	})
 	if err != nil {
-		return fmt.Errorf("read the event log: %w", err)
+		return nil, 0, fmt.Errorf("read the event log: %w", err)
 	}
-	if left {
-		f.out.send(partSkipped, "", skippedPart{})
+	return append(summed, list...), left, nil
+}
+
+// sendPast sends what was read of the log, and moves the place after it.
+func (f *webFollower) sendPast(list []pastLine, left uint64) {
+	if left > 0 {
+		f.out.send(partSkipped, "", skippedPart{left})
 	}
-	for _, line := range lines {
-		f.add(line.raw, line.place)
+	for _, l := range list {
+		raw := f.line(l.line)
+		if l.omitted {
+			raw = slices.Concat([]byte(`{"omitted":true,`), raw[1:])
+		}
+		f.add(raw, l.place)
 	}
 	f.flush()
-	return nil
 }
 
 // add collects an event and moves the place after it; raw is nil for an event that the page does not show. What is
@@ -837,10 +832,12 @@ func (f *webFollower) flush() {
 	f.ready, f.bytes = nil, 0
 }
 
-// pastLine is an event of the log, prepared for the page, with the place after it.
+// pastLine is an event of the log, with the place after it.
 type pastLine struct {
-	raw   json.RawMessage
-	place logPlace
+	name    string
+	line    []byte
+	place   logPlace
+	omitted bool // the conversation does not show it
 }
 
 const (
@@ -957,31 +954,7 @@ func pageStatus(st runstore.LiveStatus) (json.RawMessage, error) {
 
 // clean sanitizes and bounds every text in a JSON value, including names of members.
 func clean(raw []byte, most int) (json.RawMessage, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var value any
-	if err := dec.Decode(&value); err != nil {
-		return nil, err
-	}
-	return json.Marshal(cleaned(value, most))
-}
-
-func cleaned(value any, most int) any {
-	switch v := value.(type) {
-	case string:
-		return cleanText(v, most)
-	case []any:
-		for i := range v {
-			v[i] = cleaned(v[i], most)
-		}
-	case map[string]any:
-		clean := make(map[string]any, len(v))
-		for name, member := range v {
-			clean[cleanText(name, 200)] = cleaned(member, most)
-		}
-		return clean
-	}
-	return value
+	return jsonl.MapStrings(raw, func(text string) string { return cleanText(text, most) })
 }
 
 func cleanText(text string, most int) string {

@@ -528,10 +528,13 @@ func TestSlowBrowser(t *testing.T) {
 	}
 }
 
-// TestLongPast: a page gets the last events of a long run, and the information that there are more.
+// TestLongPast: a page gets the last events of a long run, the information how many more there are, and those of them
+// from which it sums up costs and changes.
 func TestLongPast(t *testing.T) {
 	quick(t)
 	h := newHouse(t)
+	h.emit("orch-1", contract.Turn{CostUSD: 1.25})
+	h.emit("orch-1", contract.Changes{Files: []contract.FileChange{{Path: "a.go", Status: "added", Added: 7}}})
 	for range mostPast + 100 {
 		h.emit("arbiter", noticeWeb("old"))
 	}
@@ -540,15 +543,21 @@ func TestLongPast(t *testing.T) {
 	check := func(state string) {
 		t.Helper()
 		v := view(t, s, url, "")
-		skipped := false
+		skipped, summed := "", ""
 		for n := 0; ; {
 			kind, data := v.next()
-			skipped = skipped || kind == partSkipped
+			if kind == partSkipped {
+				skipped = data
+			}
 			if kind == partEvents {
+				for _, part := range strings.Split(data, `{"omitted":true,`)[1:] {
+					summed += part
+				}
 				n += strings.Count(data, `"event":"notice"`)
 				if strings.Contains(data, `"new"`) {
-					testkit.Check(t, skipped && n <= mostPast,
-						"%s: %d events, others are said to be skipped: %v", state, n, skipped)
+					testkit.Same(t, state+": shown", mostPast, n)
+					testkit.Same(t, state+": skipped", `{"count":104}`, skipped)
+					testkit.Includes(t, state+": the sums", summed, `"cost_usd":1.25`, `"a.go"`)
 					return
 				}
 			}

@@ -810,6 +810,14 @@ func StateForCommand(state string) string {
 	return leads(state, func() (string, error) { return command.StatePath(os.Getenv("ARBITER_STATE_DIR")) })
 }
 
+// PlaceForCommand is the same for the directory in which a subcommand works.
+func PlaceForCommand(dir string) string {
+	if dir == "" || command.SameDir(dir, ".") {
+		return ""
+	}
+	return " --cwd " + words.Quote(dir)
+}
+
 func leads(state string, found func() (string, error)) string {
 	if dir, err := found(); err == nil && command.SameDir(dir, state) {
 		return ""

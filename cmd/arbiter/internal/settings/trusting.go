@@ -2,6 +2,7 @@ package settings
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -115,15 +116,24 @@ func (t TrustState) Distrust() string {
 		what = "it changed since the previous process of this run"
 	}
 	return "the workspace has changed since it was trusted: " + what +
-		" – its own settings, hooks, agents and MCP servers are not loaded (arbiter trust lists them, and asks " +
+		" – its own settings, hooks, agents and MCP servers are not loaded (" + t.asks() + " lists them, and asks " +
 		"whether to trust them)"
+}
+
+// asks returns the command that lists the settings and asks about them, as it works in the current directory.
+func (t TrustState) asks() string {
+	text := "arbiter trust" + PlaceForCommand(t.Listing.CWD)
+	if t.State != "" {
+		text += StateForCommand(t.State)
+	}
+	return text
 }
 
 // Greeting returns the line for stderr; empty if there is nothing to say.
 func (t TrustState) Greeting() string {
 	switch {
 	case t.ByFlag && !t.Listing.Empty():
-		return fmt.Sprintf("Trusted for this run, as it is now: %s (arbiter trust --show lists all).", t.InShort())
+		return fmt.Sprintf("Trusted for this run, as it is now: %s (%s --show lists all).", t.InShort(), t.asks())
 	case t.Trusted:
 		return ""
 	case t.Problem != "":
@@ -132,7 +142,7 @@ func (t TrustState) Greeting() string {
 		return "" // reported as an error
 	}
 	return "This workspace is not trusted: arbiter does not load its settings, hooks, agents and CLAUDE.md (--trust " +
-		"loads them for one run, arbiter trust for all)."
+		"loads them for one run, " + t.asks() + " for all)."
 }
 
 // InShort counts the settings by kind, and names the texts for agents.
@@ -374,7 +384,13 @@ func readSandbox(c *cli.Context) (confinement, error) {
 		must bool
 	}{{"sandbox-write", &s.Write, true}, {"sandbox-hide", &s.Hide, false}} {
 		for _, name := range c.StringSlice(list.flag) {
-			path, err := besideHome(name)
+			path, err := ExpandHome(name)
+			if name == "" {
+				err = errors.New("is empty")
+			}
+			if err == nil {
+				path, err = filepath.Abs(path)
+			}
 			if err != nil {
 				return s, command.Usagef("--%s %q: %v", list.flag, name, err)
 			}
@@ -407,29 +423,16 @@ func leadsOut(c *cli.Context, path, real string) bool {
 // networks are the values of --network.
 var networks = []string{bridge.NetworkProxy, bridge.NetworkNone, bridge.NetworkOpen}
 
-// besideHome makes a path absolute. ~/ is the user's home directory, also in a configuration file.
-func besideHome(name string) (string, error) {
-	if name == "" {
-		return "", fmt.Errorf("is empty")
+// ExpandHome replaces ~ at the beginning of a path by the user's home directory. With an error the path is as it was.
+func ExpandHome(path string) (string, error) {
+	if path != "~" && !strings.HasPrefix(path, "~/") {
+		return path, nil
 	}
-	if rest, ok := CutHome(name); ok {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", err
-		}
-		return filepath.Join(home, rest), nil
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return path, err
 	}
-	return filepath.Abs(name)
-}
-
-func CutHome(name string) (rest string, ok bool) {
-	if name == "~" {
-		return "", true
-	}
-	if len(name) > 1 && name[:2] == "~/" {
-		return name[2:], true
-	}
-	return "", false
+	return filepath.Join(home, path[1:]), nil
 }
 
 // ResumeSandbox keeps the sandbox of a run that started with one, unless another setting is given now.

@@ -100,8 +100,10 @@ func offered(h *command.Line, what string) (o command.Offer) {
 				o.Words = append(o.Words, command.Entry{Term: a.Name, Text: sanitize.Line(a.Description, 200)})
 			}
 		}
-	case "NUMBER":
-		o.Words = offeredGrants(h)
+	case "NUMBER": // of a grant; a flag and another command have numbers, too
+		if strings.Contains(h.Command.ArgsUsage, "RULE") {
+			o.Words = offeredGrants(h)
+		}
 	case "RULE":
 		o.Words = wordsCompletion("", "Bash", "Read", "Edit", "Write", "WebFetch", "WebSearch", "Agent")
 	case "MODEL":
@@ -136,11 +138,7 @@ func wordsCompletion(before string, ends ...string) (list []command.Entry) {
 
 // expandHome expands ~ in a typed path to the home directory.
 func expandHome(path string) string {
-	if rest, ok := settings.CutHome(path); ok {
-		if home, err := os.UserHomeDir(); err == nil {
-			return filepath.Join(home, rest)
-		}
-	}
+	path, _ = settings.ExpandHome(path) // without a home, it is as it was
 	return path
 }
 

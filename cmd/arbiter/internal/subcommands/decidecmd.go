@@ -26,6 +26,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
 // maxInput bounds an input file, in bytes.
@@ -105,9 +106,12 @@ func (e Env) decideOn(c *cli.Context) error {
 	case err != nil:
 		return command.Failedf("%s gives no decision: %v", o.name, err)
 	case c.Bool("json"):
-		return e.PrintJSON(d)
+		return e.PrintJSON(struct {
+			decider.Decision
+			Rehearsal bool `json:"rehearsal,omitempty"`
+		}{d, o.rehearses()})
 	}
-	PrintDecision(e.Stdout, d, false)
+	PrintDecision(e.Stdout, d, o.rehearses())
 	return nil
 }
 
@@ -179,6 +183,9 @@ func (e Env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, err
 	return o, nil
 }
 
+// rehearses reports whether a script answers, so that costs are simulated.
+func (o *sideDecider) rehearses() bool { return o.bridge.Stage != nil }
+
 // ask asks one question. A *command.Error ends the command; any other error concerns this question only.
 func (o *sideDecider) ask(ctx context.Context, q decider.Input) (decider.Decision, error) {
 	d, err := o.Decider.Decide(ctx, q)
@@ -225,6 +232,8 @@ type Tally struct {
 	Failed  int     `json:"failed"`
 	Skipped int     `json:"skipped"` // without input, or only the Arbiter can decide
 	CostUSD float64 `json:"cost_usd"`
+
+	Rehearsal bool `json:"rehearsal,omitempty"` // the cost is simulated
 }
 
 // ReplayDecisions asks a decider again for each decision of a run, and prints those that differ.
@@ -258,7 +267,7 @@ func (e Env) ReplayDecisions(c *cli.Context) error {
 		return err
 	}
 	defer o.close(e)
-	t := Tally{Decider: o.name}
+	t := Tally{Decider: o.name, Rehearsal: o.rehearses()}
 	for _, r := range list {
 		if len(only) > 0 && !slices.Contains(only, r.Number) {
 			continue
@@ -332,8 +341,8 @@ func (e Env) printTally(c *cli.Context, t Tally) error {
 			return err
 		}
 	} else {
-		fmt.Fprintf(e.Stdout, "%s: %d asked, %d the same, %d differ, %d failed; %d skipped; $%.4f\n",
-			t.Decider, t.Asked, t.Same, t.Differ, t.Failed, t.Skipped, t.CostUSD)
+		fmt.Fprintf(e.Stdout, "%s: %d asked, %d the same, %d differ, %d failed; %d skipped; $%.4f%s\n", t.Decider, t.Asked,
+			t.Same, t.Differ, t.Failed, t.Skipped, t.CostUSD, eventtext.Simulated(t.Rehearsal))
 	}
 	if t.Differ+t.Failed > 0 {
 		return &command.Error{Code: contract.ExitFailed}

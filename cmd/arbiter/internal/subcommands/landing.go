@@ -162,8 +162,9 @@ func (l *landing) run() (workspaces.Landed, error) {
 	q.Tree, q.Message = plan.Tree, stamp.Message(l.message())
 	result, err := workspaces.Land(ctx, l.repo, q)
 	if err == nil && note != nil {
-		fmt.Fprintf(l.Stderr, "arbiter: %s on the landed files, %d unproven: arbiter verify %s\n",
-			words.Count(len(note.Receipts), "check")+" passed", len(note.Unproven), command.ShortID(result.Head))
+		fmt.Fprintf(l.Stderr, "arbiter: %s on the landed files, %d unproven: arbiter verify %s%s\n",
+			words.Count(len(note.Receipts), "check")+" passed", len(note.Unproven), command.ShortID(result.Head),
+			settings.PlaceForCommand(runstore.WorkDir(l.info)))
 	}
 	return result, l.failed(err)
 }

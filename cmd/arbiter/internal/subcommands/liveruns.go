@@ -46,19 +46,20 @@ type commandLine struct {
 	Message  string `json:"message"`
 }
 
-// send sends a command to the run, and waits until it is accepted or rejected.
-func send(l *runstore.Connection, ctx context.Context, body contract.CommandBody) (control.CommandResult, error) {
+// Send sends a command to a run with that status, and waits until it is accepted or rejected.
+func Send(ctx context.Context, client *control.Client, st runstore.LiveStatus, body contract.CommandBody) (
+	control.CommandResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, takes)
 	defer cancel()
-	r, err := runstore.Send(ctx, l.Client, body)
+	r, err := runstore.Send(ctx, client, body)
 	switch refused, ok := errors.AsType[*control.Refusal](err); {
 	case ok:
-		err = command.Usagef("run %s: %s", command.ShortID(l.Info.Run), refused.Message)
+		err = command.Usagef("run %s: %s", command.ShortID(st.Run), refused.Message)
 	case err != nil:
-		err = command.Failedf("run %s: %v: whether it accepted the command is not known; arbiter watch prints its events",
-			command.ShortID(l.Info.Run), err)
+		err = command.Failedf("run %s: %v: whether it accepted the command is not known; arbiter status shows the run",
+			command.ShortID(st.Run), err)
 	}
-	held := supervisor.Held(l.First.Paused, l.First.Halted)
+	held := supervisor.Held(st.Paused, st.Halted)
 	if _, said := body.(contract.Say); said && r.Accepted && held != "" {
 		r.Message += "; " + held
 	}
@@ -67,7 +68,7 @@ func send(l *runstore.Connection, ctx context.Context, body contract.CommandBody
 
 // sendCommand sends a command to the run, and prints the result.
 func (e Env) sendCommand(ctx context.Context, l *runstore.Connection, body contract.CommandBody, asJSON bool) error {
-	r, err := send(l, ctx, body)
+	r, err := Send(ctx, l.Client, l.First, body)
 	if err != nil {
 		return err
 	}
@@ -558,7 +559,7 @@ func (e Env) permit(c *cli.Context, behavior string) error {
 	var failed error
 	for _, i := range list {
 		r := *i.Request
-		a, unsent := send(l, c.Context, contract.Permit{
+		a, unsent := Send(c.Context, l.Client, l.First, contract.Permit{
 			Request: r.Request, Behavior: behavior, Action: r.Action, Scope: c.String("for"), Rule: c.String("rule"),
 			Message: c.String("message"), // of a denial, or to an MCP server
 		})

@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +66,68 @@ func TestAnswersBeforeTheEnd(t *testing.T) {
 	var got struct{ Answers []PermitAnswer }
 	testkit.Works(t, "its output: "+stdout.String(), json.Unmarshal(stdout.Bytes(), &got))
 	testkit.Same(t, "answers", []PermitAnswer{{"perm-1", true, "allowed"}}, got.Answers)
+}
+
+// goesOn is a run whose process has two events, after two lines of the process before.
+type goesOn struct {
+	control.Service
+	lines []string
+}
+
+func (s *goesOn) Status() any { return runstore.LiveStatus{LogLines: 2} }
+
+func (s *goesOn) Subscribe(_ context.Context, p control.SubscribeParams, send func(any) error) {
+	for _, line := range s.lines {
+		if int64(contract.SeqOf([]byte(line))) > p.Since {
+			_ = send(control.Events{Lines: []string{line}}) // the test sees what is missing
+		}
+	}
+	_ = send(control.RunEnded{})
+}
+
+// TestLogsGoOnWithTheNextProcess: a process that has told nothing yet counts its events anew.
+func TestLogsGoOnWithTheNextProcess(t *testing.T) {
+	root := t.TempDir()
+	store := testkit.Must(runstore.OpenIn(root))(t)
+	defer store.Close()
+	run := testkit.Must(store.Create(journal.Meta{Run: "aaaa1111-goes-on", CWD: root}, journal.Options{}))(t)
+	defer run.Close()
+	lines := func(texts ...string) (list []string) {
+		for i, text := range texts {
+			line := testkit.Must(contract.EncodeLine(nil, uint64(i+1), time.Now(),
+				contract.Event{ID: contract.Supervisor, Body: contract.Notice{Text: text}}))(t)
+			list = append(list, strings.TrimSpace(string(line)))
+		}
+		return list
+	}
+	var chain journal.LogChain
+	var log []byte
+	for _, line := range lines("one", "two") {
+		log = testkit.Must(chain.Append(log, journal.LogContent{At: time.Now(), Line: json.RawMessage(line)}))(t)
+	}
+	testkit.OK(t, os.WriteFile(filepath.Join(run.Dir(), journal.LogName), log, 0o600))
+	socket := testkit.Must(host.Listen(run.Dir(), control.SocketName))(t)
+	server := control.Serve(socket.UnixListener, &goesOn{lines: lines("three", "four")}, slog.New(slog.DiscardHandler))
+	defer server.Close()
+	var stdout, stderr bytes.Buffer
+	e := Env{command.Env{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr}}
+	app := &cli.App{Commands: []*cli.Command{{Name: "logs", Action: runstore.InRuns(e.Logs),
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "follow"}, settings.StateDirFlag()}}}}
+	testkit.OK(t, app.Run([]string{"arbiter", "logs", "--follow", "--state-dir", root, "aaaa1111"}))
+	testkit.Includes(t, "the log", stdout.String(), "one", "two", "three", "four")
+}
+
+// TestATallyOfARehearsal: what a scripted model has cost is simulated.
+func TestATallyOfARehearsal(t *testing.T) {
+	var text, line bytes.Buffer
+	tally := Tally{CostUSD: 0.5, Rehearsal: true}
+	for _, out := range []*bytes.Buffer{&text, &line} {
+		flags := flag.NewFlagSet("", flag.ContinueOnError)
+		flags.Bool("json", out == &line, "")
+		testkit.OK(t, Env{command.Env{Stdout: out}}.printTally(cli.NewContext(nil, flags, nil), tally))
+	}
+	testkit.Includes(t, "the text", text.String(), "$0.5000 simulated")
+	testkit.Includes(t, "the object", line.String(), `"rehearsal":true`)
 }
 
 // TestReportOfARunThatBegins: before the first input is recorded, a run's own record says since when it exists.

@@ -483,6 +483,7 @@ func (e Env) printStory(c *cli.Context, store *runstore.Runs, info journal.Info,
 	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
 	w := &storyWriter{out: e.Stdout}
+	line := uint64(0) // of the log, the last one that was told
 	log, err := store.OpenEventLog(info.Run)
 	if err != nil {
 		return err
@@ -494,6 +495,7 @@ func (e Env) printStory(c *cli.Context, store *runstore.Runs, info journal.Info,
 			if entry.Line == nil {
 				return nil
 			}
+			line = entry.N
 			return w.write(entry.Line)
 		})
 		switch {
@@ -512,6 +514,9 @@ func (e Env) printStory(c *cli.Context, store *runstore.Runs, info journal.Info,
 	switch {
 	case err == nil:
 		f := runstore.Follower{Out: w, Errs: e.Stderr, Since: int64(w.seq)}
+		if line <= l.First.LogLines { // it is of an earlier process, and the present one counts its events anew
+			f.Since = 0
+		}
 		_, err := f.ToTheEnd(ctx, c, l)
 		if f.Failed != nil {
 			return command.Environmentf("%v", f.Failed)

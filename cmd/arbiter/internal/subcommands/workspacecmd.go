@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -346,28 +347,38 @@ func EditText(name, text string, edit func(path string) error) (t EditedText, er
 	return t, err
 }
 
-// runEditor runs $VISUAL, or else $EDITOR, or else vi.
-func runEditor(ctx context.Context, path string) error {
-	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"))
-	if editor == "" && !term.IsTerminal(int(os.Stdin.Fd())) {
+// editLessons runs $VISUAL, or else $EDITOR, or else vi.
+func editLessons(ctx context.Context, path string) error {
+	if cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR")) == "" && !term.IsTerminal(int(os.Stdin.Fd())) {
 		return errors.New("no editor: there is no terminal for vi; set VISUAL or EDITOR to a program that needs none")
 	}
-	editor = cmp.Or(editor, "vi")
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", EditorScript(editor), "editor", path)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	interrupted := make(chan os.Signal, 1) // Ctrl+C is for the editor
 	signal.Notify(interrupted, os.Interrupt)
 	defer signal.Stop(interrupted)
+	return RunEditor(ctx, path)
+}
+
+// EditorName returns $VISUAL, or else $EDITOR, or else vi.
+func EditorName() string { return cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi") }
+
+// RunEditor runs the user's editor in the terminal.
+func RunEditor(ctx context.Context, args ...string) error {
+	editor := EditorName()
+	// The editor stays in our process group, so that its Ctrl+Z suspends both.
+	cmd := exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", editorScript(editor), "editor"}, args...)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 2 * time.Second
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%w of the editor (%s)", err, editor)
 	}
 	return nil
 }
 
-// EditorScript returns a shell script that runs an editor on the arguments. A shell is needed because the variable
+// editorScript returns a shell script that runs an editor on the arguments. A shell is needed because the variable
 // may contain arguments and quotes. If possible, the shell execs the editor. Otherwise it must survive a Ctrl+C
 // that is meant for the editor.
-func EditorScript(editor string) string {
+func editorScript(editor string) string {
 	if strings.ContainsAny(editor, "=;&|<>()$`\n") {
 		return "trap : INT; " + editor + ` "$@"`
 	}
@@ -673,7 +684,7 @@ func (e Env) editMemory(c *cli.Context, store *memory.Store, _ string) error {
 		}
 		before = string(raw)
 	}
-	edited, err := EditText("memory.txt", before, func(path string) error { return runEditor(c.Context, path) })
+	edited, err := EditText("memory.txt", before, func(path string) error { return editLessons(c.Context, path) })
 	if err != nil {
 		return command.Failedf("%v; nothing was changed", err)
 	}

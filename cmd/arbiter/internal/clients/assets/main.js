@@ -66,6 +66,7 @@ const parts = {
   run(about) {
     const before = run.about?.state;
     run.about = about;
+    talk.commands.replay = about.replay;
     run.cost = Math.max(run.cost, about.cost_usd ?? 0);
     if (about.state !== "live") {
       run.status = null;
@@ -91,7 +92,7 @@ const parts = {
       side.event(e);
       if (e.event === "result") run.cost = Math.max(run.cost, e.cost_usd);
     }
-    talk.add(list, side.nameOf);
+    talk.add(list.filter((e) => !e.omitted));
     side.draw();
     if (run.about) talk.outcome(run.about, resume);
   },

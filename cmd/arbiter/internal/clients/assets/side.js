@@ -43,7 +43,10 @@ export function event(e) {
   const before = dirty;
   dirty = true;
   switch (e.event) {
-    case "session": for (const a of agents.values()) a.status = "ended"; break;
+    case "session":
+      total = null;
+      for (const a of agents.values()) a.status = "ended";
+      break;
     case "spawn": Object.assign(known(e.id), { name: e.name, host: e.host, mode: e.mode, status: "ready", doing: "" }); break;
     case "done": Object.assign(known(e.id), { status: "ended", doing: "" }); break;
     case "context": known(e.id).context_pct = e.pct; break;

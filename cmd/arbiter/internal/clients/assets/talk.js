@@ -9,6 +9,7 @@ const most = 1500;
 const calls = new Map(); // tool calls without a result, by their id
 const live = new Map(); // text that is still being written, by agent: {el, text}
 let result = null, last = 0, ended = "", hidden = 0;
+export const commands = { replay: "arbiter replay" };
 
 const box = byId("scroll"), feed = byId("feed");
 let following = true, top = 0;
@@ -53,16 +54,18 @@ export function add(list) {
   }
   feed.append(nodes);
   for (; feed.childElementCount > most; hidden++) feed.firstElementChild.remove();
-  if (hidden > 0) skipped(hidden);
+  skipped(0);
   if (following) toEnd();
   else byId("newest").hidden = false;
 }
 
+// skipped counts events that the page does not get.
 export function skipped(count) {
+  hidden += count;
   const el = byId("earlier");
-  el.hidden = false;
-  el.textContent = (count > 0 ? plural(count, "earlier event is", "earlier events are") : "Earlier events are") +
-    " not shown here; arbiter replay prints them all.";
+  el.hidden = hidden === 0;
+  el.textContent = plural(hidden, "earlier event is", "earlier events are") +
+    ` not shown here; ${commands.replay} prints them all.`;
 }
 
 export const lastTime = () => last;
