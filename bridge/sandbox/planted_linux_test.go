@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -127,6 +128,24 @@ func TestReplacedMeanwhile(t *testing.T) {
 	testkit.OK(t, Wrap(cmd, &w.cfg), os.Rename(guarded, guarded+".old"), os.Symlink("../home/.ssh", guarded))
 	got, err := cmd.CombinedOutput()
 	testkit.Check(t, err != nil && !strings.Contains(string(got), "PRIVATE"), "%v: %s", err, got)
+}
+
+// TestGoneMeanwhile: what goes away while a sandbox is made keeps nothing from starting, except a hidden socket in a
+// directory that is read-only. What bubblewrap says then has the supervisor start the agent again.
+func TestGoneMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	guarded, socket := filepath.Join(w.work, ".envrc"), filepath.Join(w.home, "daemon")
+	for _, gone := range []string{guarded, socket} {
+		put(t, guarded, "")
+		l := testkit.Must(net.Listen("unix", socket))(t)
+		cmd := exec.Command("/bin/true")
+		cmd.Dir, cmd.Env = w.work, w.env
+		testkit.OK(t, Wrap(cmd, &w.cfg), os.Remove(gone))
+		got, err := cmd.CombinedOutput()
+		testkit.Check(t, (err == nil) == (gone == guarded), "without %s: %v: %s", gone, err, got)
+		testkit.Check(t, err == nil || strings.HasPrefix(string(got), "bwrap: Can't "), "it says: %s", got)
+		l.Close()
+	}
 }
 
 // TestPlaces: directories that cannot be a workspace for a sandbox, because files in them run on their own,
