@@ -90,7 +90,7 @@ func (c Call) words() []string {
 func (c Call) name() string { return c.words()[0] }
 
 // logging are the commands that write logs of references.
-var logging = []string{"update-ref", "notes", "worktree", "fetch"}
+var logging = []string{"update-ref", "notes", "fetch", "reset", "checkout"}
 
 // Text runs a call that only reads, and returns its output without the last line end.
 func (r Runner) Text(ctx context.Context, args ...string) (string, error) {
