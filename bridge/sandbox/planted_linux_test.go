@@ -130,20 +130,23 @@ func TestReplacedMeanwhile(t *testing.T) {
 	testkit.Check(t, err != nil && !strings.Contains(string(got), "PRIVATE"), "%v: %s", err, got)
 }
 
-// TestGoneMeanwhile: what goes away while a sandbox is made keeps nothing from starting, except a hidden socket in a
-// directory that is read-only. What bubblewrap says then has the supervisor start the agent again.
+// TestGoneMeanwhile: what goes away while a sandbox is made keeps nothing from starting, except what bubblewrap has to
+// compare, and a hidden socket in a directory that is read-only. What it says then has the supervisor try again.
 func TestGoneMeanwhile(t *testing.T) {
 	w := newWorld(t)
-	guarded, socket := filepath.Join(w.work, ".envrc"), filepath.Join(w.home, "daemon")
-	for _, gone := range []string{guarded, socket} {
-		put(t, guarded, "")
+	file, socket := filepath.Join(w.home, ".claude.json"), filepath.Join(w.home, "daemon")
+	for _, gone := range []string{file, filepath.Join(w.work, ".envrc"), socket} {
 		l := testkit.Must(net.Listen("unix", socket))(t)
+		if gone != socket {
+			put(t, gone, "{}")
+		}
 		cmd := exec.Command("/bin/true")
 		cmd.Dir, cmd.Env = w.work, w.env
 		testkit.OK(t, Wrap(cmd, &w.cfg), os.Remove(gone))
 		got, err := cmd.CombinedOutput()
-		testkit.Check(t, (err == nil) == (gone == guarded), "without %s: %v: %s", gone, err, got)
-		testkit.Check(t, err == nil || strings.HasPrefix(string(got), "bwrap: Can't "), "it says: %s", got)
+		testkit.Check(t, err == nil || gone != file && strings.HasPrefix(string(got), "bwrap: Can't "),
+			"without %s: %v: %s", gone, err, got)
+		testkit.Check(t, err != nil || gone != socket, "a socket that may be bound again is not hidden")
 		l.Close()
 	}
 }
