@@ -633,12 +633,7 @@ const (
 	secret           // always: password, secret
 )
 
-// isSecretName reports whether a name contains a part that the name of every secret has.
-func isSecretName(name string) bool {
-	name = strings.ToLower(name)
-	return slices.ContainsFunc(stems, func(stem string) bool { return strings.Contains(name, stem) })
-}
-
+// stems are parts of names, of which the name of every secret has one.
 var stems = strings.Fields("key token secret pass pwd credential sig auth jwt bearer")
 
 // Words in names of secrets, and last words that make a name harmless.
@@ -658,7 +653,8 @@ func (list words) has(word string) bool { return slices.Contains(list, word) }
 
 // secretName classifies a name by its words.
 func secretName(name string) secrecy {
-	if !isSecretName(name) {
+	small := strings.ToLower(name)
+	if !slices.ContainsFunc(stems, func(stem string) bool { return strings.Contains(small, stem) }) {
 		return harmless
 	}
 	parts := split(name)

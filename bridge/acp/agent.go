@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -154,13 +155,6 @@ func (a *agent) rule(input json.RawMessage) bool {
 	return true
 }
 
-// noteDenied remembers that a call was refused.
-func (a *agent) noteDenied(id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.callOf(id).denied = true
-}
-
 func (a *agent) Message(ctx context.Context, p bridge.MessageParams) error {
 	a.mu.Lock()
 	switch {
@@ -211,7 +205,7 @@ func (a *agent) blocks(p bridge.MessageParams) (blocks []sdk.ContentBlock) {
 		text += "\n\n(An image came with this message, which you cannot be shown.)"
 	} else {
 		for _, image := range p.Images {
-			blocks = append(blocks, imageBlock(image))
+			blocks = append(blocks, sdk.ImageBlock(base64.StdEncoding.EncodeToString(image.Data), image.MediaType))
 		}
 	}
 	return append(blocks, sdk.TextBlock(text+"\n\n"+markOf(p.MessageID)))

@@ -121,7 +121,9 @@ func (r *repository) lines(max int, args ...string) []string {
 		all = all[:max]
 	}
 	for i, line := range all {
-		all[i] = firstBytes(line, maxLine)
+		if len(line) > maxLine {
+			all[i] = jsonl.Cut(line, maxLine) + "…"
+		}
 	}
 	return all
 }
@@ -188,12 +190,4 @@ func (h *head) Write(p []byte) (int, error) {
 // text returns valid UTF-8 without the last line end.
 func text(b []byte) string {
 	return strings.TrimRight(strings.ToValidUTF8(string(b), string(utf8.RuneError)), "\n")
-}
-
-// firstBytes returns the beginning of s, at most max bytes, ending with a whole rune.
-func firstBytes(s string, max int) string {
-	if len(s) <= max {
-		return s
-	}
-	return jsonl.Cut(s, max) + "…"
 }
