@@ -118,7 +118,9 @@ func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
 		MethodPTYResize: onTerminal(c, func(_ context.Context, t Terminal, p PTYResizeParams) error {
 			return t.Resize(p.Cols, p.Rows)
 		}),
-		MethodPTYClose: method(c.closePTY),
+		MethodPTYClose: method(func(ctx context.Context, p PTYCloseParams) (Empty, error) {
+			return c.kill(ctx, KillParams{AgentRef: p.AgentRef})
+		}),
 
 		MethodResolve: onMachine(c, MethodResolve,
 			func(m Machine, ctx context.Context, p ResolveParams) (ResolveResult, error) {

@@ -154,7 +154,9 @@ func (p *process) Close() error {
 			terminate(p.cmd)
 			if !p.gone(termGrace) {
 				p.log.Warn("the bridge ignores TERM; sending KILL", "pid", p.cmd.Process.Pid)
-				killGroup(p.cmd)
+				// The child was not waited for yet, so its number cannot have been reused.
+				_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // what is left in its group
+				_ = p.cmd.Process.Kill()
 				if !p.gone(termGrace) {
 					p.log.Error("the bridge does not end, though it was killed", "pid", p.cmd.Process.Pid)
 				}
@@ -213,10 +215,3 @@ func ownGroup(cmd *exec.Cmd) {
 
 // terminate sends TERM to the bridge only: the bridge knows in which order its agents must end.
 func terminate(cmd *exec.Cmd) { _ = cmd.Process.Signal(syscall.SIGTERM) }
-
-// killGroup kills what is left in the child's group. The child was not waited for yet, so its number cannot
-// have been reused.
-func killGroup(cmd *exec.Cmd) {
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	_ = cmd.Process.Kill()
-}

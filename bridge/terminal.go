@@ -56,11 +56,6 @@ func onTerminal[P interface{ ref() AgentRef }](c *conversation,
 	})
 }
 
-// closePTY continues if its caller gives up, like kill.
-func (c *conversation) closePTY(ctx context.Context, p PTYCloseParams) (Empty, error) {
-	return c.kill(ctx, KillParams{AgentRef: p.AgentRef})
-}
-
 func (p PTYOpenParams) check() error {
 	if len(p.Term) > maxTerm ||
 		strings.ContainsFunc(p.Term, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '/' || r == '=' }) {

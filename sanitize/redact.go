@@ -69,21 +69,20 @@ func (r *redactor) redact() string {
 }
 
 func (r *redactor) run() {
-	starts, begins := starts(), begins()
+	begins := begins()
 	for i := 0; i < len(r.src); {
 		next := i + 1
-		switch starts[r.src[i]] {
-		case startNone:
-		case startSeparator:
+		switch b := r.src[i]; b {
+		case '=', ':':
 			next = r.separator(i)
-		case startDash:
+		case '-':
 			next = r.dash(i)
-		case startDot:
+		case '.':
 			next = r.discord(i)
-		case startTilde:
+		case '~':
 			next = r.azure(i)
-		case startLetter:
-			if i+1 < len(r.src) && begins[r.src[i]].has(r.src[i+1]) {
+		default:
+			if next < len(r.src) && begins[b].has(r.src[next]) {
 				next = r.token(i)
 			}
 		}
@@ -113,19 +112,12 @@ func masked(s string) bool {
 // boundary reports whether a word may begin at i: after anything but a letter or a digit, and after an escape
 // that ends in a letter or a digit (\n, \u003d, %3D).
 func (r *redactor) boundary(i int) bool {
-	s := r.src
-	if i == r.done || !is(s[i-1], alnum) {
-		return true
+	for _, n := range []int{1, 2, 5} {
+		if i > n && escaped(r.src[:i-n], r.src[i-n:]) == n {
+			return true
+		}
 	}
-	switch {
-	case i >= 2 && s[i-2] == '\\' && strings.IndexByte("nrtbf", s[i-1]) >= 0:
-		return true
-	case i >= 3 && s[i-3] == '%' && run(s[i-2:i], hex) == 2:
-		return true
-	case i >= 6 && s[i-6] == '\\' && s[i-5] == 'u' && run(s[i-4:i], hex) == 4:
-		return true
-	}
-	return false
+	return i == r.done || !is(r.src[i-1], alnum)
 }
 
 // ends reports whether a word may end before i.
@@ -191,30 +183,8 @@ func back(s string, class uint16, most int) int {
 	return n
 }
 
-// What may begin at a byte, or have it inside.
-const (
-	startNone uint8 = iota
-	startSeparator
-	startDash
-	startDot
-	startTilde
-	startLetter
-)
-
-var starts = sync.OnceValue(func() *[256]uint8 {
-	c := new([256]uint8)
-	for b, seconds := range begins() {
-		if seconds != (byteSet{}) {
-			c[b] = startLetter
-		}
-	}
-	c['='], c[':'], c['-'], c['.'], c['~'] = startSeparator, startSeparator, startDash, startDot, startTilde
-	return c
-})
-
 // format is a kind of token with a fixed prefix.
 type format struct {
-	kind   string
 	prefix string
 	class  uint16 // of the bytes after the prefix
 	least  int    // minimum number of these bytes
@@ -222,82 +192,69 @@ type format struct {
 }
 
 // formats are tried in order: of two prefixes with the same beginning, the longer comes first.
-var formats = []format{
-	{"Anthropic", "sk-ant-", url64, 12, 0},
-	{"OpenRouter", "sk-or-", url64, 32, 0},
-	{"OpenAI project", "sk-proj-", url64, 32, 0},
-	{"OpenAI service account", "sk-svcacct-", url64, 32, 0},
-	{"OpenAI admin", "sk-admin-", url64, 32, 0},
-	{"OpenAI", "sk-", alnum, 32, 0},
-	{"AWS access key", "AKIA", upper | digit, 16, 16},
-	{"AWS session access key", "ASIA", upper | digit, 16, 16},
-	{"AWS bearer", "ABIA", upper | digit, 16, 16},
-	{"AWS Bedrock", "ABSK", std64, 60, 0},
-	{"GitHub", "ghp_", alnum, 36, 0},
-	{"GitHub OAuth", "gho_", alnum, 36, 0},
-	{"GitHub user-to-server", "ghu_", alnum, 36, 0},
-	{"GitHub server-to-server", "ghs_", word | dot | hyphen, 36, 0},
-	{"GitHub refresh", "ghr_", alnum, 36, 0},
-	{"GitHub fine-grained", "github_pat_", word, 36, 0},
-	{"GitLab", "glpat-", url64 | dot, 20, 0},
-	{"GitLab deploy", "gldt-", url64, 20, 0},
-	{"GitLab runner", "glrt-", url64 | dot, 20, 0},
-	{"GitLab trigger", "glptt-", url64, 20, 0},
-	{"GitLab job", "glcbt-", url64, 20, 0},
-	{"Slack bot", "xoxb-", url64, 20, 0},
-	{"Slack user", "xoxp-", url64, 20, 0},
-	{"Slack app", "xoxa-", url64, 20, 0},
-	{"Slack refresh", "xoxr-", url64, 20, 0},
-	{"Slack session", "xoxs-", url64, 20, 0},
-	{"Slack configuration", "xoxe", url64 | dot, 20, 0},
-	{"Slack app-level", "xapp-", url64, 20, 0},
-	{"Slack webhook", "hooks.slack.com/services/", alnum | base64, 20, 0},
-	{"Stripe", "sk_live_", alnum, 16, 0},
-	{"Stripe test", "sk_test_", alnum, 16, 0},
-	{"Stripe restricted", "rk_live_", alnum, 16, 0},
-	{"Stripe restricted test", "rk_test_", alnum, 16, 0},
-	{"Stripe webhook", "whsec_", std64, 24, 0},
-	{"Google API", "AIza", url64, 35, 0},
-	{"Google OAuth secret", "GOCSPX-", url64, 20, 0},
-	{"Google OAuth access", "ya29.", url64 | dot, 20, 0},
-	{"Google OAuth refresh", "1//0", url64, 30, 0},
-	{"npm", "npm_", alnum, 36, 36},
-	{"PyPI", "pypi-", url64, 50, 0},
-	{"RubyGems", "rubygems_", hex, 48, 48},
-	{"Docker", "dckr_pat_", url64, 20, 0},
-	{"Twilio", "SK", hex, 32, 32},
-	{"SendGrid", "SG.", url64 | dot, 60, 0},
-	{"Mailgun", "key-", hex, 32, 32},
-	{"DigitalOcean", "dop_v1_", hex, 64, 64},
-	{"DigitalOcean OAuth", "doo_v1_", hex, 64, 64},
-	{"DigitalOcean refresh", "dor_v1_", hex, 64, 64},
-	{"Hugging Face", "hf_", alnum, 30, 0},
-	{"Hugging Face organisation", "api_org_", alnum, 30, 0},
-	{"Replicate", "r8_", alnum, 37, 0},
-	{"Groq", "gsk_", alnum, 48, 0},
-	{"xAI", "xai-", alnum, 60, 0},
-	{"Perplexity", "pplx-", alnum, 40, 0},
-	{"Shopify", "shpat_", hex, 32, 32},
-	{"Shopify secret", "shpss_", hex, 32, 32},
-	{"Databricks", "dapi", hex, 32, 32},
-	{"Linear", "lin_api_", alnum, 32, 0},
-	{"Notion", "ntn_", alnum, 40, 0},
-	{"Figma", "figd_", url64, 36, 0},
-	{"Postman", "PMAK-", hex | hyphen, 50, 0},
-	{"Grafana service account", "glsa_", word, 32, 0},
-	{"Grafana cloud", "glc_", std64, 32, 0},
-	{"New Relic", "NRAK-", alnum, 27, 27},
-	{"Vault", "hvs.", url64, 24, 0},
-	{"Vault batch", "hvb.", url64, 24, 0},
-	{"Supabase", "sbp_", hex, 40, 0},
-	{"Tailscale", "tskey-", url64, 20, 0},
-	{"Sentry", "sntrys_", url64 | base64, 40, 0},
-	{"Atlassian", "ATATT3", url64 | base64, 60, 0},
-	{"CircleCI", "CCIPAT_", word, 40, 0},
-	{"Doppler", "dp.pt.", alnum, 40, 0},
-	{"age", "AGE-SECRET-KEY-1", upper | digit, 58, 58},
-	{"Discord webhook", "discord.com/api/webhooks/", url64 | base64, 60, 0},
-}
+var formats = func() (all []format) {
+	for _, row := range []struct {
+		prefixes    string
+		class       uint16
+		least, most int
+	}{
+		{"sk-ant-", url64, 12, 0},                               // Anthropic
+		{"sk-or- sk-proj- sk-svcacct- sk-admin-", url64, 32, 0}, // OpenRouter, OpenAI
+		{"sk-", alnum, 32, 0},                                   // OpenAI
+		{"AKIA ASIA ABIA", upper | digit, 16, 16},               // AWS
+		{"ABSK", std64, 60, 0},                                  // AWS Bedrock
+		{"ghp_ gho_ ghu_ ghr_", alnum, 36, 0},                   // GitHub
+		{"ghs_", word | dot | hyphen, 36, 0},
+		{"github_pat_", word, 36, 0},
+		{"glpat- glrt-", url64 | dot, 20, 0}, // GitLab
+		{"gldt- glptt- glcbt-", url64, 20, 0},
+		{"xoxb- xoxp- xoxa- xoxr- xoxs- xapp-", url64, 20, 0}, // Slack
+		{"xoxe", url64 | dot, 20, 0},
+		{"hooks.slack.com/services/", alnum | base64, 20, 0},
+		{"sk_live_ sk_test_ rk_live_ rk_test_", alnum, 16, 0}, // Stripe
+		{"whsec_", std64, 24, 0},
+		{"AIza", url64, 35, 0}, // Google
+		{"GOCSPX-", url64, 20, 0},
+		{"ya29.", url64 | dot, 20, 0},
+		{"1//0", url64, 30, 0},
+		{"npm_", alnum, 36, 36},
+		{"pypi-", url64, 50, 0},
+		{"rubygems_", hex, 48, 48},
+		{"dckr_pat_", url64, 20, 0},              // Docker
+		{"SK", hex, 32, 32},                      // Twilio
+		{"SG.", url64 | dot, 60, 0},              // SendGrid
+		{"key-", hex, 32, 32},                    // Mailgun
+		{"dop_v1_ doo_v1_ dor_v1_", hex, 64, 64}, // DigitalOcean
+		{"hf_ api_org_", alnum, 30, 0},           // Hugging Face
+		{"r8_", alnum, 37, 0},                    // Replicate
+		{"gsk_", alnum, 48, 0},                   // Groq
+		{"xai-", alnum, 60, 0},
+		{"pplx-", alnum, 40, 0},        // Perplexity
+		{"shpat_ shpss_", hex, 32, 32}, // Shopify
+		{"dapi", hex, 32, 32},          // Databricks
+		{"lin_api_", alnum, 32, 0},     // Linear
+		{"ntn_", alnum, 40, 0},         // Notion
+		{"figd_", url64, 36, 0},        // Figma
+		{"PMAK-", hex | hyphen, 50, 0}, // Postman
+		{"glsa_", word, 32, 0},         // Grafana
+		{"glc_", std64, 32, 0},
+		{"NRAK-", alnum, 27, 27},           // New Relic
+		{"hvs. hvb.", url64, 24, 0},        // Vault
+		{"sbp_", hex, 40, 0},               // Supabase
+		{"tskey-", url64, 20, 0},           // Tailscale
+		{"sntrys_", url64 | base64, 40, 0}, // Sentry
+		{"ATATT3", url64 | base64, 60, 0},  // Atlassian
+		{"CCIPAT_", word, 40, 0},           // CircleCI
+		{"dp.pt.", alnum, 40, 0},           // Doppler
+		{"AGE-SECRET-KEY-1", upper | digit, 58, 58},
+		{"discord.com/api/webhooks/", url64 | base64, 60, 0},
+	} {
+		for prefix := range strings.FieldsSeq(row.prefixes) {
+			all = append(all, format{prefix, row.class, row.least, row.most})
+		}
+	}
+	return all
+}()
 
 // byFirst maps the first byte of a prefix to its formats.
 var byFirst = sync.OnceValue(func() *[256][]format {
@@ -676,46 +633,8 @@ const (
 	secret           // always: password, secret
 )
 
-// stem is a part of a secret's name. Every such name has a stem, and most other names do not even have the
-// letters of one.
-type stem struct {
-	text    string
-	letters uint32 // see lettersOf
-}
-
-var stems = func() (all []stem) {
-	for _, text := range strings.Fields("key token secret pass pwd credential sig auth jwt bearer") {
-		all = append(all, stem{text, lettersOf(text)})
-	}
-	return all
-}()
-
-// lettersOf returns a set with a bit for each letter of a text, whatever its case.
-func lettersOf(s string) (letters uint32) {
-	for i := range len(s) {
-		if is(s[i], letter) {
-			letters |= 1 << (s[i] & 31)
-		}
-	}
-	return letters
-}
-
-// isSecretName reports whether a name contains a stem.
-func isSecretName(name string) bool {
-	letters, small := lettersOf(name), ""
-	for _, stem := range stems {
-		if letters&stem.letters != stem.letters {
-			continue
-		}
-		if small == "" {
-			small = strings.ToLower(name)
-		}
-		if strings.Contains(small, stem.text) {
-			return true
-		}
-	}
-	return false
-}
+// stems are parts of names, of which the name of every secret has one.
+var stems = strings.Fields("key token secret pass pwd credential sig auth jwt bearer")
 
 // Words in names of secrets, and last words that make a name harmless.
 var (
@@ -734,7 +653,8 @@ func (list words) has(word string) bool { return slices.Contains(list, word) }
 
 // secretName classifies a name by its words.
 func secretName(name string) secrecy {
-	if !isSecretName(name) {
+	small := strings.ToLower(name)
+	if !slices.ContainsFunc(stems, func(stem string) bool { return strings.Contains(small, stem) }) {
 		return harmless
 	}
 	parts := split(name)
@@ -796,7 +716,7 @@ func (r *redactor) value(i int, how secrecy, env bool) int {
 			from++
 		}
 	}
-	slashes := count(s[from:], '\\')
+	slashes := len(s[from:]) - len(strings.TrimLeft(s[from:], `\`))
 	if q := from + slashes; q < len(s) && strings.IndexByte("\"'`", s[q]) >= 0 {
 		return r.judge(q+1, quotedEnd(s, q+1, s[q], slashes), how, true)
 	}
@@ -804,15 +724,6 @@ func (r *redactor) value(i int, how secrecy, env bool) int {
 		return r.judge(from, lineEnd(s, from), how, true)
 	}
 	return r.judge(from, plainEnd(s, from, env), how, env)
-}
-
-// count returns the number of bytes b at the beginning of s.
-func count(s string, b byte) int {
-	n := 0
-	for n < len(s) && s[n] == b {
-		n++
-	}
-	return n
 }
 
 // quotedEnd returns the end of a quoted text: a quote with at most as many backslashes before it as the first

@@ -48,7 +48,7 @@ func forge(d dice) map[string]forged {
 		case f.class&letter == 0:
 			alphabet = hexDigits
 		}
-		m[f.kind] = forged{keep: f.prefix, secret: d.text(alphabet, n)}
+		m[f.prefix] = forged{keep: f.prefix, secret: d.text(alphabet, n)}
 	}
 	line := func() string { return d.text(base64Text, 64) + "\n" }
 	m["JWT"] = forged{keep: "eyJ", secret: d.text(alphaNumeric, 33) + ".eyJ" + d.text(alphaNumeric, 61) + "." +

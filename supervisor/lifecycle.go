@@ -424,14 +424,15 @@ var Categories = map[runconfig.RestartClass]bridge.Category{
 	runconfig.HostUnreachable: bridge.CatTimeout,
 }
 
-// StartClass classifies a failed start. If the cause can pass – a lack of processes, memory or descriptors, or
-// a killed process – the start is retried like after a crash.
+// StartClass classifies a failed start. If the cause can pass – a lack of processes, memory or descriptors, a killed
+// process, or a socket that went away before bubblewrap could hide it – the start is retried like after a crash.
 func StartClass(c bridge.Category, message string) runconfig.RestartClass {
 	if c == bridge.CatResume {
 		return runconfig.InvalidResume
 	}
 	for _, text := range []string{
 		"(signal: ", "resource temporarily unavailable", "cannot allocate memory", "too many open files",
+		"bwrap: Can't ",
 	} {
 		if strings.Contains(message, text) {
 			return runconfig.RestartCrash

@@ -92,6 +92,7 @@ func TestInterruptedTurns(t *testing.T) {
 func TestFailures(t *testing.T) {
 	for message, want := range map[string]runconfig.RestartClass{"fork: resource temporarily " +
 		"unavailable": runconfig.RestartCrash,
+		"it ended: bwrap: Can't create file at /home/x/socket: Read-only file system": runconfig.RestartCrash,
 		"no such file": runconfig.CouldNotStart} {
 		testkit.Same(t, message, want, StartClass(bridge.CatStart, message))
 	}

@@ -5,9 +5,9 @@ import "slices"
 // Usage is the tokens of one answer of the model.
 type Usage struct {
 	Input         int `json:"input_tokens"` // not in any cache
+	Output        int `json:"output_tokens"`
 	CacheRead     int `json:"cache_read_input_tokens"`
 	CacheCreation int `json:"cache_creation_input_tokens"`
-	Output        int `json:"output_tokens"`
 }
 
 // Context returns the size of the input side: what was in the window when the answer began. The CLI counts the

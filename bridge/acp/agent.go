@@ -2,9 +2,11 @@ package acp
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -153,13 +155,6 @@ func (a *agent) rule(input json.RawMessage) bool {
 	return true
 }
 
-// noteDenied remembers that a call was refused.
-func (a *agent) noteDenied(id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.callOf(id).denied = true
-}
-
 func (a *agent) Message(ctx context.Context, p bridge.MessageParams) error {
 	a.mu.Lock()
 	switch {
@@ -210,7 +205,7 @@ func (a *agent) blocks(p bridge.MessageParams) (blocks []sdk.ContentBlock) {
 		text += "\n\n(An image came with this message, which you cannot be shown.)"
 	} else {
 		for _, image := range p.Images {
-			blocks = append(blocks, imageBlock(image))
+			blocks = append(blocks, sdk.ImageBlock(base64.StdEncoding.EncodeToString(image.Data), image.MediaType))
 		}
 	}
 	return append(blocks, sdk.TextBlock(text+"\n\n"+markOf(p.MessageID)))
@@ -318,6 +313,22 @@ func value(n *int) int {
 	return *n
 }
 
+// failureText matches the texts of a kind of errors.
+type failureText struct {
+	category bridge.Category
+	text     *regexp.Regexp
+}
+
+// failures are tried in order. The number of a status stands alone: an id, or a port, may contain it.
+var failures = sync.OnceValue(func() []failureText {
+	return []failureText{
+		{bridge.CatAuth, regexp.MustCompile(`(?i)\b40[13]\b|unauthorized|api key|authentication`)},
+		{bridge.CatRateLimit, regexp.MustCompile(`(?i)\b429\b|rate[ _]limit`)},
+		{bridge.CatOverloaded, regexp.MustCompile(`(?i)\b529\b|overloaded`)},
+		{bridge.CatPromptTooLong, regexp.MustCompile(`(?i)prompt is too long|context[ _](length|window)`)},
+	}
+})
+
 // failure sorts an error of a prompt by what can be done about it: the protocol has one code for a missing login, and
 // texts for the rest.
 func failure(err error) (bridge.Category, string) {
@@ -326,20 +337,9 @@ func failure(err error) (bridge.Category, string) {
 	if errors.As(err, &refused) && refused.Code == -32000 {
 		return bridge.CatAuth, text
 	}
-	lower := strings.ToLower(text)
-	for _, row := range []struct {
-		category bridge.Category
-		words    []string
-	}{
-		{bridge.CatAuth, []string{"401", "403", "unauthorized", "api key", "authentication"}},
-		{bridge.CatRateLimit, []string{"429", "rate limit", "rate_limit"}},
-		{bridge.CatOverloaded, []string{"529", "overloaded"}},
-		{bridge.CatPromptTooLong, []string{"prompt is too long", "context length", "context_length", "context window"}},
-	} {
-		for _, word := range row.words {
-			if strings.Contains(lower, word) {
-				return row.category, text
-			}
+	for _, f := range failures() {
+		if f.text.MatchString(text) {
+			return f.category, text
 		}
 	}
 	return bridge.CatServer, text

@@ -2,7 +2,6 @@ package acp
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -368,8 +367,4 @@ func (a *agent) abort(cause error) error {
 	e.Message = fmt.Sprintf("%s did not become ready: %s", a.Config.Make.Name, typed.Message)
 	e.Stderr = a.Stderr.Tail()
 	return &e
-}
-
-func imageBlock(i bridge.Image) sdk.ContentBlock {
-	return sdk.ImageBlock(base64.StdEncoding.EncodeToString(i.Data), i.MediaType)
 }

@@ -33,7 +33,9 @@ func (a *agent) RequestPermission(ctx context.Context, p sdk.RequestPermissionRe
 	if allowed {
 		kind = sdk.PermissionOptionKindAllowOnce
 	} else {
-		a.noteDenied(c.id)
+		a.mu.Lock()
+		a.callOf(c.id).denied = true
+		a.mu.Unlock()
 	}
 	i := slices.IndexFunc(p.Options, func(o sdk.PermissionOption) bool { return o.Kind == kind })
 	if i < 0 {

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,6 +15,18 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
+
+// TestFailures: a failed prompt is sorted by the status in its text, not by digits that an id or a port has.
+func TestFailures(t *testing.T) {
+	for text, want := range map[string]bridge.Category{
+		"API Error: 401 no key": bridge.CatAuth, "HTTP 429": bridge.CatRateLimit, "Overloaded": bridge.CatOverloaded,
+		"context_length_exceeded": bridge.CatPromptTooLong, "connect ECONNREFUSED 127.0.0.1:4013": bridge.CatServer,
+		"500 Internal Server Error (request req_0403x)": bridge.CatServer,
+	} {
+		got, _ := failure(errors.New(text))
+		testkit.Same(t, text, want, got)
+	}
+}
 
 // TestOwnTools: only a call whose whole name is that of one of Arbiter's tools needs no judgement.
 func TestOwnTools(t *testing.T) {

@@ -41,11 +41,8 @@ func (a *agent) SessionUpdate(_ context.Context, n sdk.SessionNotification) erro
 		}
 	case u.ToolCall != nil:
 		a.flushText()
-		t := u.ToolCall
-		c := a.callOf(string(t.ToolCallId))
-		c.learn(sdk.SessionToolCallUpdate{Meta: t.Meta, Content: t.Content, Kind: sdk.Ptr(t.Kind), Locations: t.Locations,
-			RawInput: t.RawInput, RawOutput: t.RawOutput, Status: sdk.Ptr(t.Status), Title: sdk.Ptr(t.Title)},
-			a.traits.toolMeta)
+		c := a.callOf(string(u.ToolCall.ToolCallId))
+		c.learn(updateOf(u.ToolCall), a.traits.toolMeta)
 		a.follow(c)
 	case u.ToolCallUpdate != nil:
 		c := a.callOf(string(u.ToolCallUpdate.ToolCallId))
@@ -59,6 +56,12 @@ func (a *agent) SessionUpdate(_ context.Context, n sdk.SessionNotification) erro
 		a.say(tasks)
 	}
 	return nil
+}
+
+// updateOf returns the first notice of a call in the form of the further ones.
+func updateOf(t *sdk.SessionUpdateToolCall) sdk.SessionToolCallUpdate {
+	return sdk.SessionToolCallUpdate{Meta: t.Meta, Content: t.Content, Kind: &t.Kind, Locations: t.Locations,
+		RawInput: t.RawInput, RawOutput: t.RawOutput, Status: &t.Status, Title: &t.Title}
 }
 
 // The functions below are called with the lock held.
@@ -193,11 +196,9 @@ func (r *replay) add(u sdk.SessionUpdate, names map[string]bool, toolMeta string
 	case u.AgentMessageChunk != nil:
 		r.acts = append(r.acts, act{})
 	case u.ToolCall != nil:
-		t := u.ToolCall
-		c := &call{id: string(t.ToolCallId)}
+		c := &call{id: string(u.ToolCall.ToolCallId)}
 		r.calls[c.id] = c
-		c.learn(sdk.SessionToolCallUpdate{Meta: t.Meta, Kind: sdk.Ptr(t.Kind), RawInput: t.RawInput,
-			Status: sdk.Ptr(t.Status), Title: sdk.Ptr(t.Title)}, toolMeta)
+		c.learn(updateOf(u.ToolCall), toolMeta)
 		r.tool(c, names)
 	case u.ToolCallUpdate != nil:
 		if c := r.calls[string(u.ToolCallUpdate.ToolCallId)]; c != nil {

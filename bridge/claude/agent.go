@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/driver"
+	"github.com/arbiter-cli/arbiter/transcript"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -65,9 +67,11 @@ func newAgent(p bridge.SpawnParams, program build, host bridge.Host, in *os.File
 		in: newStdin(in), turns: newTurns(), gauge: newGauge(p.Config), adviser: newAdviser(p.Config.Hooks),
 		silent: make(chan struct{}), foreign: make(chan struct{}), noticed: map[string]bool{},
 	}
-	a.calls, a.asks = newCalls(a.in), newAsks(a.in)
+	a.calls = &calls{in: a.in, pending: map[string]func(controlResponse){}, over: make(chan struct{})}
+	a.asks = newAsks(a.in)
 	a.prober = &prober{a: a, timeout: bridge.ProbeTimeout}
-	a.follow, a.reader = newFollower(a), newReader(a)
+	a.follow = &follower{a: a, named: make(chan string, 1), look: transcript.NewBell()}
+	a.reader = newReader(a)
 	return a
 }
 
@@ -225,7 +229,8 @@ func (a *agent) Configure(ctx context.Context, p bridge.ConfigureParams) error {
 			return err
 		}
 		if len(notTaken) > 0 {
-			a.Emit(bridge.Notice{Text: notTakenText(notTaken)})
+			a.Emit(bridge.Notice{Text: "this Claude CLI does not know the allow rule " + strings.Join(notTaken, ", ") +
+				", and still asks about what it is for"})
 		}
 	}
 	return nil

@@ -28,10 +28,6 @@ type calls struct {
 	posts   sync.WaitGroup                   // of the goroutines of post
 }
 
-func newCalls(in *stdin) *calls {
-	return &calls{in: in, pending: map[string]func(controlResponse){}, over: make(chan struct{})}
-}
-
 type controlLine struct {
 	Type      string         `json:"type"`
 	RequestID string         `json:"request_id"`

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,16 +72,16 @@ func resolve(spec bridge.ClaudeSpec) (build, error) {
 		}
 		return build{}, claudeError(bridge.CatClaudeMissing, "cannot find the Claude CLI %q: %v", spec.Path, err)
 	}
-	if err != nil {
-		return build{}, claudeError(bridge.CatClaudeMissing, "cannot find the Claude CLI: %v", err)
+	if err == nil {
+		path, err = filepath.Abs(path)
 	}
-	if path, err = filepath.Abs(path); err == nil {
+	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
 	}
-	if err != nil {
-		return build{}, claudeError(bridge.CatClaudeMissing, "cannot find the Claude CLI: %v", err)
+	var info fs.FileInfo
+	if err == nil {
+		info, err = os.Stat(path)
 	}
-	info, err := os.Stat(path)
 	if err != nil {
 		return build{}, claudeError(bridge.CatClaudeMissing, "cannot find the Claude CLI: %v", err)
 	}

@@ -34,10 +34,6 @@ type development struct {
 	compaction string
 }
 
-func newFollower(a *agent) *follower {
-	return &follower{a: a, named: make(chan string, 1), look: transcript.NewBell()}
-}
-
 // found records the path of the transcript. A path that cannot belong to this session is ignored.
 func (f *follower) found(path string) {
 	name, ok := strings.CutSuffix(filepath.Base(path), ".jsonl")

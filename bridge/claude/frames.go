@@ -28,13 +28,13 @@ type (
 	}
 	// assistantFrame carries one content block of an API message.
 	assistantFrame struct {
-		MessageID string        `wire:"message.id"`
-		Model     string        `wire:"message.model"`
-		Parent    string        `wire:"parent_tool_use_id"` // tool use id of the subagent's Agent call
-		Usage     *bridge.Usage `wire:"message.usage"`
-		Blocks    []block       `wire:"message.content"`
-		ErrorKind string        `wire:"error"` // synthetic frames: authentication_failed, rate_limit …
-		APIStatus int           `wire:"api_error_status"`
+		MessageID string       `wire:"message.id"`
+		Model     string       `wire:"message.model"`
+		Parent    string       `wire:"parent_tool_use_id"` // tool use id of the subagent's Agent call
+		Usage     bridge.Usage `wire:"message.usage"`
+		Blocks    []block      `wire:"message.content"`
+		ErrorKind string       `wire:"error"` // synthetic frames: authentication_failed, rate_limit …
+		APIStatus int          `wire:"api_error_status"`
 	}
 	// userFrame is a tool result, a replayed or a synthetic message.
 	userFrame struct {

@@ -33,7 +33,7 @@ func TestSuggestions(t *testing.T) {
 
 // The frames were recorded from CLI 2.1.329 and shortened.
 func TestDecode(t *testing.T) {
-	usage := &bridge.Usage{Input: 3, CacheRead: 1000, CacheCreation: 20, Output: 1}
+	usage := bridge.Usage{Input: 3, CacheRead: 1000, CacheCreation: 20, Output: 1}
 	for _, test := range []struct {
 		line string
 		want frame

@@ -43,7 +43,7 @@ func TestGaugeOneReadingPerMessage(t *testing.T) {
 		{transcript.Sample{MessageID: "m4", Model: synthetic, Usage: transcript.Usage{Input: 9}}, fromTranscript, false,
 			false},
 		{subFrame("m6", "toolu_1", "haiku", 90_000).sample(), fromStream, false, false},
-		{assistantFrame{MessageID: "m7", Model: synthetic, Usage: &bridge.Usage{}}.sample(), fromStream, false, false},
+		{assistantFrame{MessageID: "m7", Model: synthetic, Usage: bridge.Usage{}}.sample(), fromStream, false, false},
 		{assistantFrame{MessageID: "m8", Model: "opus"}.sample(), fromStream, false, false},
 		{transcript.Sample{MessageID: "m5", Sidechain: true, Usage: transcript.Usage{Input: 900_000}}, fromTranscript,
 			false, false},
@@ -70,7 +70,7 @@ func TestGaugeCompaction(t *testing.T) {
 	r := g.now()
 	testkit.Check(t, r.Tokens == 0 && r.Pct == 0, "the old figure still counts: %+v", r)
 	asked := g.at()
-	old := contextUsage{TotalTokens: 90_000, APIUsage: &bridge.Usage{Input: 90_000}}
+	old := contextUsage{TotalTokens: 90_000, APIUsage: bridge.Usage{Input: 90_000}}
 	testkit.Check(t, g.compare(old, asked, false) && g.now().Tokens == 0, "an answer from before it was taken")
 	estimate := contextUsage{TotalTokens: 17_000}
 	g.compare(estimate, asked, false)
@@ -101,7 +101,7 @@ func TestGaugeForecast(t *testing.T) {
 	var last bridge.Context
 	for i := range 4 {
 		last, _ = g.reading(assistantFrame{MessageID: string(rune('a' + i)), Model: "m",
-			Usage: &bridge.Usage{Input: 10_000 * (i + 1)}})
+			Usage: bridge.Usage{Input: 10_000 * (i + 1)}})
 		g.turnEnded(nil)
 	}
 	testkit.Same(t, fmt.Sprintf("forecast: %+v", last), 4, last.TurnsLeft) // 40,000 of 80,000, 10,000 a turn
@@ -147,7 +147,7 @@ func used(model string, input int, usd float64) map[string]modelUsage {
 }
 
 func subFrame(id, parent, model string, input int) assistantFrame {
-	return assistantFrame{MessageID: id, Model: model, Parent: parent, Usage: &bridge.Usage{Input: input}}
+	return assistantFrame{MessageID: id, Model: model, Parent: parent, Usage: bridge.Usage{Input: input}}
 }
 
 // TestSubagentsShareCosts: costs that arise while subagents run are theirs, in proportion to what each used
@@ -250,7 +250,7 @@ func TestGauge(t *testing.T) {
 	} {
 		test.learn()
 		c, _ := g.reading(assistantFrame{MessageID: fmt.Sprint(i), Model: "opus",
-			Usage: &bridge.Usage{Input: 1, CacheRead: 59_997, CacheCreation: 2, Output: 999}})
+			Usage: bridge.Usage{Input: 1, CacheRead: 59_997, CacheCreation: 2, Output: 999}})
 		testkit.Same(t, "reading", bridge.Context{Tokens: 60_000, Window: test.window, Pct: float64(test.pct),
 			Source: fromStream}, c)
 	}

@@ -143,12 +143,6 @@ func (r *reader) compactFailed(f compactFailed) {
 // checked them.
 const settingsCallback = "arbiter-settings"
 
-// settingsRegistration registers that hook for every source.
-func settingsRegistration() map[string]any {
-	return map[string]any{"hookCallbackIds": []string{settingsCallback}, "timeout": callbackSeconds,
-		"onFailure": "block"}
-}
-
 // holdSettings keeps changed settings out of the session, and reports it.
 func (a *agent) holdSettings(request, file string) {
 	a.asks.writeAnswer(a.Ctx, request,

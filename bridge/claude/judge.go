@@ -162,6 +162,7 @@ func registrations(cfg bridge.AgentConfig) map[string]any {
 	if cfg.Judged {
 		all[preToolUse], all[preSkillCommand] = []any{judgeRegistration()}, []any{judgeRegistration()}
 	}
-	all["ConfigChange"] = []any{settingsRegistration()}
+	all["ConfigChange"] = []any{map[string]any{"hookCallbackIds": []string{settingsCallback}, // of every source
+		"timeout": callbackSeconds, "onFailure": "block"}}
 	return all
 }

@@ -47,8 +47,8 @@ func NewLauncher(cacheDir string) *Launcher {
 	if cacheDir != "" {
 		file = filepath.Join(cacheDir, "claude-builds.json")
 	}
-	return &Launcher{builds: newBuilds(file), judgeTimeout: bridge.JudgeTimeout, enterTimeout: enterTimeout,
-		cache: cacheDir}
+	return &Launcher{builds: &builds{file: file, busy: make(chan struct{}, 1), first: map[string]build{}},
+		judgeTimeout: bridge.JudgeTimeout, enterTimeout: enterTimeout, cache: cacheDir}
 }
 
 func (l *Launcher) Sweep(of bridge.Owner) int { return proctree.SweepMarked(markOf(of, "")) }
@@ -196,7 +196,7 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 		a.reader.introduce(ctx)
 	} else {
 		// A resumed session has a context in use from the start.
-		a.recallSpending(ctx)
+		a.calls.ask(ctx, "get_usage", usageOfSession, a.reader.spent) // before its first turn costs anything
 		if err := a.takeUp(ctx); errCode(err) == bridge.CodeEnded {
 			return err
 		}

@@ -48,10 +48,6 @@ type builds struct {
 	first map[string]build // by the name that was asked for
 }
 
-func newBuilds(file string) *builds {
-	return &builds{file: file, busy: make(chan struct{}, 1), first: map[string]build{}}
-}
-
 // find returns what is known of a build.
 func (c *builds) find(b build) (known build, ok bool) {
 	c.mu.Lock()

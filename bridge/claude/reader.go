@@ -41,8 +41,9 @@ type reader struct {
 }
 
 func newReader(a *agent) *reader {
-	return &reader{a: a, subs: newSubagents(a.Emit), spending: newSpending(a.Config.Resume),
-		calls: newToolCalls(), verdict: map[string]bool{}, stream: map[int]bool{}, asked: map[string]bool{},
+	return &reader{a: a, subs: newSubagents(a.Emit), calls: newToolCalls(),
+		spending: spending{ring: make(chan struct{}, 1), known: !a.Config.Resume},
+		verdict:  map[string]bool{}, stream: map[int]bool{}, asked: map[string]bool{},
 		echoed: map[string]bool{}, quotas: map[string]bridge.Quota{}}
 }
 

@@ -116,9 +116,3 @@ func suggestions(r *fieldReader, tool string) (list []string) {
 	}
 	return list
 }
-
-// notTakenText reports allow rules that the CLI does not know.
-func notTakenText(rules []string) string {
-	return "this Claude CLI does not know the allow rule " + strings.Join(rules, ", ") +
-		", and still asks about what it is for"
-}

@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"context"
 	"encoding/json"
 	"time"
 
@@ -33,10 +32,6 @@ func totalsOf(models map[string]modelUsage) (t bridge.Spent) {
 		t.CostUSD, t.Usage = t.CostUSD+u.CostUSD, t.Usage.Plus(u.tokens())
 	}
 	return t
-}
-
-func newSpending(resume bool) spending {
-	return spending{ring: make(chan struct{}, 1), known: !resume}
 }
 
 // worked signals that there was work that costs.
@@ -83,11 +78,6 @@ func (a *agent) followSpending() {
 			a.calls.post(a.Ctx, "get_usage", usageOfSession, a.reader.spent)
 		}
 	}
-}
-
-// recallSpending requests what a resumed session had cost before its first turn.
-func (a *agent) recallSpending(ctx context.Context) {
-	a.calls.ask(ctx, "get_usage", usageOfSession, a.reader.spent)
 }
 
 // read reads an answer to get_usage: what the session has spent on each model.

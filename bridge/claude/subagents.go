@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/transcript"
 )
 
 // subagents tracks blocking subagents by the tool use id of their Agent call. The reader owns it. A start
@@ -118,7 +119,7 @@ func (s *subagents) finish(id, status string, tokens int) bool {
 	}
 	if unseen := tokens - sub.context; unseen > 0 {
 		// A subagent's report has no frame. It was written in addition to the last message.
-		sub.weight[sub.model] += weight(tokensOf(&bridge.Usage{CacheRead: sub.context, CacheCreation: unseen}))
+		sub.weight[sub.model] += weight(transcript.Usage{CacheRead: sub.context, CacheCreation: unseen})
 	}
 	if tokens > 0 {
 		sub.now.Tokens = tokens

@@ -18,7 +18,7 @@ type contextUsage struct {
 	IsAutoCompactEnabled bool   `json:"isAutoCompactEnabled"`
 	Model                string `json:"model"`
 	// the last call's; absent before the first, and after a compaction
-	APIUsage *bridge.Usage `json:"apiUsage"`
+	APIUsage bridge.Usage `json:"apiUsage"`
 }
 
 // floor is above the CLI's estimate of prompt and tools, which is the minimum of its total: 14,600 with CLI
@@ -38,7 +38,7 @@ func readContextUsage(raw json.RawMessage) (contextUsage, error) {
 }
 
 // called returns the context of the last call, 0 if there was none.
-func (u contextUsage) called() int { return tokensOf(u.APIUsage).Context() }
+func (u contextUsage) called() int { return u.sample().Usage.Context() }
 
 // used returns the size of a session's context. The total is never less than an estimate of prompt
 // and tools, so the last call's usage is preferred.
@@ -52,14 +52,7 @@ func (u contextUsage) used() int {
 // sample converts the frame's usage to the form of the transcript package.
 func (f assistantFrame) sample() transcript.Sample {
 	return transcript.Sample{MessageID: f.MessageID, Model: f.Model, Sidechain: f.Parent != "",
-		Usage: tokensOf(f.Usage)}
-}
-
-func tokensOf(u *bridge.Usage) transcript.Usage {
-	if u == nil {
-		return transcript.Usage{}
-	}
-	return transcript.Usage{Input: u.Input, CacheRead: u.CacheRead, CacheCreation: u.CacheCreation, Output: u.Output}
+		Usage: transcript.Usage(f.Usage)}
 }
 
 // learn records what an answer says of the window.
@@ -90,7 +83,7 @@ func (g *gauge) begin(u contextUsage) {
 }
 
 func (u contextUsage) sample() transcript.Sample {
-	return transcript.Sample{Model: u.Model, Usage: tokensOf(u.APIUsage)}
+	return transcript.Sample{Model: u.Model, Usage: transcript.Usage(u.APIUsage)}
 }
 
 // compare compares the CLI's figure with ours. asked is the version at the time of the question: if a

@@ -32,8 +32,7 @@ type stream struct {
 	// events takes notifications of events before jsonrpc2 sees them. May be nil.
 	events func(line []byte) error
 
-	mu  sync.Mutex
-	out []byte
+	mu sync.Mutex // of writing
 }
 
 func newStream(conn net.Conn, maxLine int) *stream {
@@ -87,8 +86,7 @@ func (s *stream) WriteObject(v any) error {
 	if err := s.conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return err
 	}
-	s.out = append(append(s.out[:0], line...), '\n')
-	_, err = s.conn.Write(s.out)
+	_, err = s.conn.Write(append(line, '\n'))
 	return err
 }
 

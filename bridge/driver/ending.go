@@ -30,11 +30,6 @@ type Ending struct {
 	done                chan struct{} // closed after the done event
 }
 
-// NewEnding returns a request that nobody has made yet.
-func NewEnding() Ending {
-	return Ending{Stopping: make(chan struct{}), Hurry: make(chan struct{}), done: make(chan struct{})}
-}
-
 // Finish says that the end has been reported. The owner calls it once.
 func (l *Ending) Finish() { close(l.done) }
 

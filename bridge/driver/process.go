@@ -42,8 +42,8 @@ type Process struct {
 
 // NewProcess returns one that is not started.
 func NewProcess(ref bridge.AgentRef, cfg bridge.AgentConfig, host bridge.Host) *Process {
-	p := &Process{Ref: ref, Config: cfg, Host: host, Ending: NewEnding(), LaunchDone: make(chan struct{}),
-		begun: time.Now()}
+	p := &Process{Ref: ref, Config: cfg, Host: host, LaunchDone: make(chan struct{}), begun: time.Now(),
+		Ending: Ending{Stopping: make(chan struct{}), Hurry: make(chan struct{}), done: make(chan struct{})}}
 	p.Ctx, p.Cancel = context.WithCancel(context.Background())
 	p.Stderr = NewStderrLog(func(line string) { p.Emit(bridge.Stderr{Text: line}) })
 	return p

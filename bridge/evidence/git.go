@@ -121,7 +121,9 @@ func (r *repository) lines(max int, args ...string) []string {
 		all = all[:max]
 	}
 	for i, line := range all {
-		all[i] = firstBytes(line, maxLine)
+		if len(line) > maxLine {
+			all[i] = jsonl.Cut(line, maxLine) + "…"
+		}
 	}
 	return all
 }
@@ -139,7 +141,8 @@ func (r *repository) git(args ...string) (string, error) {
 	}
 	ctx, enough := context.WithCancel(r.ctx)
 	defer enough()
-	stdout, stderr := &head{max: gitOutput, full: enough}, &head{max: gitComplain + 1}
+	stdout := &git.Head{Max: gitOutput, Full: func() error { enough(); return nil }}
+	stderr := &git.Head{Max: gitComplain + 1}
 	c, err := r.w.start(cmd, bridge.Owner{}, r.confine, false, stdout, stderr)
 	if err != nil {
 		return "", startError(r.w.git, r.cwd, err)
@@ -149,51 +152,23 @@ func (r *repository) git(args ...string) (string, error) {
 	switch {
 	case r.ctx.Err() != nil:
 		return "", r.ctx.Err()
-	case stdout.more:
-		return text(stdout.data[:bytes.LastIndexByte(stdout.data, '\n')+1]), errMore
+	case stdout.More:
+		return text(stdout.Data[:bytes.LastIndexByte(stdout.Data, '\n')+1]), errMore
 	case errors.Is(cut, errLimit):
 		return "", fmt.Errorf("no answer within %v", gitLimit)
 	case left != nil:
 		return "", left
 	}
 	if exit, signal := ending(c.child.State()); exit != 0 {
-		if why := jsonl.Cut(text(stderr.data), gitComplain); why != "" {
+		if why := jsonl.Cut(text(stderr.Data), gitComplain); why != "" {
 			return "", errors.New(why)
 		}
 		return "", fmt.Errorf("exit %d %s", exit, signal)
 	}
-	return text(stdout.data), nil
-}
-
-// head keeps the beginning of what is written, and calls full once when there is more.
-type head struct {
-	max  int
-	full func() // may be nil
-	data []byte
-	more bool
-}
-
-func (h *head) Write(p []byte) (int, error) {
-	space := min(h.max-len(h.data), len(p))
-	h.data = append(h.data, p[:space]...)
-	if space < len(p) && !h.more {
-		h.more = true
-		if h.full != nil {
-			h.full()
-		}
-	}
-	return len(p), nil
+	return text(stdout.Data), nil
 }
 
 // text returns valid UTF-8 without the last line end.
 func text(b []byte) string {
 	return strings.TrimRight(strings.ToValidUTF8(string(b), string(utf8.RuneError)), "\n")
-}
-
-// firstBytes returns the beginning of s, at most max bytes, ending with a whole rune.
-func firstBytes(s string, max int) string {
-	if len(s) <= max {
-		return s
-	}
-	return jsonl.Cut(s, max) + "…"
 }

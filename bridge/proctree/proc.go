@@ -3,6 +3,7 @@ package proctree
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -60,24 +61,12 @@ func (s snapshot) bears(pid int, m Mark) bool {
 		return false
 	}
 	for _, want := range m.Env() {
-		if !hasEntry(env, want) {
+		// Nearly always it is not there, which is quick to find out.
+		if !bytes.Contains(env, []byte(want)) || !slices.Contains(strings.Split(string(env), "\x00"), want) {
 			return false
 		}
 	}
 	return true
-}
-
-// hasEntry looks for a whole NUL-terminated entry.
-func hasEntry(env []byte, want string) bool {
-	if !bytes.Contains(env, []byte(want)) { // nearly always the case, and quick to find out
-		return false
-	}
-	for entry := range bytes.SplitSeq(env, []byte{0}) {
-		if string(entry) == want {
-			return true
-		}
-	}
-	return false
 }
 
 // entriesOf lists the non-empty values of a variable in an environment. There can be more than one if a program appends

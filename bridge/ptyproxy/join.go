@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 
@@ -79,42 +80,12 @@ func connect(remote Remote) (*remoteLink, error) {
 	}
 	c := &remoteLink{remote: remote, near: ends[0], far: os.NewFile(uintptr(ends[1]), "remote"),
 		done: make(chan struct{})}
-	c.work.Go(c.copyOutput)
-	c.work.Go(c.copyInput)
+	c.work.Go(func() {
+		defer close(c.done)
+		_, _ = io.Copy(c.far, c.remote) // its output, until it ends, or the view
+	})
+	c.work.Go(func() { _, _ = io.Copy(c.remote, c.far) }) // what the user types, as long
 	return c, nil
-}
-
-// copyOutput copies the output of the remote.
-func (c *remoteLink) copyOutput() {
-	defer close(c.done)
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := c.remote.Read(buf)
-		if n > 0 {
-			if _, err := c.far.Write(buf[:n]); err != nil {
-				return // the view has ended
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// copyInput copies what the user types.
-func (c *remoteLink) copyInput() {
-	buf := make([]byte, 4<<10)
-	for {
-		n, err := c.far.Read(buf)
-		if n > 0 {
-			if _, err := c.remote.Write(buf[:n]); err != nil {
-				return // Read returns an error, too
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
 }
 
 // leave makes both goroutines end.

@@ -51,7 +51,9 @@ func proxyMain() int {
 		defer cancel()
 	}
 	var l Proxy
-	l.Grace, _ = time.ParseDuration(os.Getenv(graceEnv))
+	if d, err := time.ParseDuration(os.Getenv(graceEnv)); err == nil {
+		grace = d
+	}
 	if key := os.Getenv(keyEnv); key != "" {
 		l.Detach = key[0]
 	}

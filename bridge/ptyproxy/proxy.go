@@ -40,7 +40,7 @@ func (l Proxy) Run(ctx context.Context, cmd *exec.Cmd, tty *os.File) (exit int, 
 	}
 	defer master.file.Close()
 	err = l.show(ctx, user, view{fd: master.fd, done: child.Done(), resize: func() { user.copySize(master) },
-		end: func() { l.end(child) }})
+		end: func() { end(child) }})
 	return status(child), err
 }
 
@@ -60,7 +60,7 @@ func (l Proxy) show(ctx context.Context, user *userTTY, v view) error {
 		v.end()
 		return fmt.Errorf("proxy the terminal: %w", err)
 	}
-	p, err := newPump(user.fd, v.fd, l.key())
+	p, err := newPump(user.fd, v.fd, cmp.Or(l.Detach, ']'))
 	if err != nil {
 		v.end()
 		return fmt.Errorf("proxy the terminal: %w", err)
@@ -76,19 +76,19 @@ func (l Proxy) show(ctx context.Context, user *userTTY, v view) error {
 		p.enter(ending)
 		v.end()
 	}
-	l.deliver(p, ended)
+	deliver(p, ended)
 	return err
 }
 
 // deliver returns when the pump has delivered the child's last output and has ended. A slow terminal gets
 // the time it needs; a terminal that accepts nothing gets only the grace.
-func (l Proxy) deliver(p *pump, ended <-chan struct{}) {
+func deliver(p *pump, ended <-chan struct{}) {
 	p.enter(delivering)
 	for before := int64(-1); ; {
 		select {
 		case <-ended:
 			return
-		case <-time.After(l.grace()):
+		case <-time.After(grace):
 		}
 		now := p.shown.Load()
 		if now == before {
@@ -124,11 +124,11 @@ func waitOrDetach(ctx context.Context, done <-chan struct{}, p *pump, user *user
 }
 
 // end ends the child and returns when it has ended, or cannot be ended.
-func (l Proxy) end(child *proctree.Child) {
+func end(child *proctree.Child) {
 	child.Remember()
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
 		driver.Terminate(child, sig)
-		if driver.Ended(child, l.grace(), nil) {
+		if driver.Ended(child, grace, nil) {
 			return
 		}
 	}
@@ -188,10 +188,11 @@ type Proxy struct {
 	// Detach is the letter that together with Ctrl takes the terminal back: one of those between @ and _. 0
 	// stands for ].
 	Detach byte
-	// Grace is how long a program may take to end after SIGHUP, and again after SIGTERM, and how long the
-	// terminal may accept nothing while it gets the last output. 0 stands for 2 s.
-	Grace time.Duration
 }
+
+// grace is how long a program may take to end after SIGHUP, and again after SIGTERM, and how long the terminal may
+// accept nothing while it gets the last output. Tests change it.
+var grace = 2 * time.Second
 
 var (
 	// ErrDetached reports that the user took the terminal back.
@@ -211,7 +212,3 @@ type Remote interface {
 	// and does not wait for the program's end.
 	Leave()
 }
-
-func (l Proxy) grace() time.Duration { return cmp.Or(l.Grace, 2*time.Second) }
-
-func (l Proxy) key() byte { return cmp.Or(l.Detach, ']') }

@@ -233,9 +233,11 @@ func TestStalledTerminal(t *testing.T) {
 	testkit.OK(t, unix.Mkfifo(started, 0o600))
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = []string{roleEnv + "=borrower", partEnv + "=endless", resultEnv + "=" + started}
+	defer func(before time.Duration) { grace = before }(grace)
+	grace = 50 * time.Millisecond
 	done := make(chan error)
 	go func() {
-		_, err := Proxy{Grace: 50 * time.Millisecond}.Run(ctx, cmd, slave)
+		_, err := Run(ctx, cmd, slave)
 		done <- err
 	}()
 	testkit.OK(t, testkit.Err(os.ReadFile(started))) // it sends now

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 )
 
 // userTTY is the user's terminal while a program uses it.
@@ -44,14 +45,7 @@ func openTTY(tty *os.File) (*userTTY, error) {
 
 // raw makes the terminal pass on all input and output unchanged.
 func (u *userTTY) raw() error {
-	t := u.saved
-	t.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
-	t.Oflag &^= unix.OPOST
-	t.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
-	t.Cflag &^= unix.CSIZE | unix.PARENB
-	t.Cflag |= unix.CS8
-	t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
-	if err := unix.IoctlSetTermios(u.fd, setTermios, &t); err != nil {
+	if _, err := term.MakeRaw(u.fd); err != nil {
 		return fmt.Errorf("set the terminal raw: %w", err)
 	}
 	return nil

@@ -129,7 +129,8 @@ func byDepth(a, b string) int {
 
 // args returns bubblewrap's arguments for all views. Empty directories are made read-only at the end, when
 // the paths that are shown in them exist. Agents at work may replace a path in a directory that they can write to by a
-// link to elsewhere before it is mounted: hold, if it is not nil, returns a descriptor for such a path.
+// link to elsewhere before it is mounted: hold, if it is not nil, returns a descriptor for such a path. What has gone
+// since the plan was made counts as if it had never been there.
 func (m mounts) args(hold func(path string) (fd string, err error)) ([]string, error) {
 	var args, readOnlyArgs []string
 	for _, path := range m.paths(readOnly, hidden, private, writable, shown, guarded, secret) {
@@ -141,10 +142,13 @@ func (m mounts) args(hold func(path string) (fd string, err error)) ([]string, e
 			fallthrough
 		case writable, shown:
 			if hold == nil || !m.above(path).open() {
-				args = append(args, bind, path, path)
+				args = append(args, bind+"-try", path, path)
 				continue
 			}
 			fd, err := hold(path)
+			if missing(err) {
+				continue
+			}
 			if err != nil {
 				return nil, err
 			}

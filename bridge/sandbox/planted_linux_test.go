@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -127,6 +128,27 @@ func TestReplacedMeanwhile(t *testing.T) {
 	testkit.OK(t, Wrap(cmd, &w.cfg), os.Rename(guarded, guarded+".old"), os.Symlink("../home/.ssh", guarded))
 	got, err := cmd.CombinedOutput()
 	testkit.Check(t, err != nil && !strings.Contains(string(got), "PRIVATE"), "%v: %s", err, got)
+}
+
+// TestGoneMeanwhile: what goes away while a sandbox is made keeps nothing from starting, except what bubblewrap has to
+// compare, and a hidden socket in a directory that is read-only. What it says then has the supervisor try again.
+func TestGoneMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	file, socket := filepath.Join(w.home, ".claude.json"), filepath.Join(w.home, "daemon")
+	for _, gone := range []string{file, filepath.Join(w.work, ".envrc"), socket} {
+		l := testkit.Must(net.Listen("unix", socket))(t)
+		if gone != socket {
+			put(t, gone, "{}")
+		}
+		cmd := exec.Command("/bin/true")
+		cmd.Dir, cmd.Env = w.work, w.env
+		testkit.OK(t, Wrap(cmd, &w.cfg), os.Remove(gone))
+		got, err := cmd.CombinedOutput()
+		testkit.Check(t, err == nil || gone != file && strings.HasPrefix(string(got), "bwrap: Can't "),
+			"without %s: %v: %s", gone, err, got)
+		testkit.Check(t, err != nil || gone != socket, "a socket that may be bound again is not hidden")
+		l.Close()
+	}
 }
 
 // TestPlaces: directories that cannot be a workspace for a sandbox, because files in them run on their own,

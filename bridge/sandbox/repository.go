@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/arbiter-cli/arbiter/internal/git"
 )
@@ -56,8 +55,11 @@ func (m mounts) gitDir(dir string, own view) error {
 			return err
 		}
 	}
-	trees, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "worktrees", "*")) // the pattern is well-formed
-	for _, d := range trees {
+	entries, _ := os.ReadDir(filepath.Join(dir, "worktrees")) // mostly, there are none
+	var trees []string
+	for _, e := range entries {
+		d := filepath.Join(dir, "worktrees", e.Name())
+		trees = append(trees, d)
 		if err := m.add(filepath.Join(d, git.CommonDirFile), planted, false); err != nil {
 			return err
 		}
@@ -68,8 +70,4 @@ func (m mounts) gitDir(dir string, own view) error {
 		}
 	}
 	return nil
-}
-
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }

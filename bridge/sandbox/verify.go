@@ -19,6 +19,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -111,7 +112,7 @@ func run(ctx context.Context, cmd *exec.Cmd, start func() (*proctree.Child, func
 	if err != nil {
 		return f, err
 	}
-	out, complaints := &bounded{}, &bounded{}
+	out, complaints := &git.Head{Max: outputCap}, &git.Head{Max: outputCap}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(order), out, complaints
 	child, release, err := start()
 	if err != nil {
@@ -130,22 +131,12 @@ func run(ctx context.Context, cmd *exec.Cmd, start func() (*proctree.Child, func
 	}
 	if err := child.Wait(); err != nil {
 		return f, fmt.Errorf("bubblewrap cannot confine here (%w): %s", err,
-			strings.TrimSpace(jsonl.Cut(complaints.String(), 500)))
+			strings.TrimSpace(jsonl.Cut(string(complaints.Data), 500)))
 	}
-	if err := json.Unmarshal(out.Bytes(), &f); err != nil || f.Nonce != e.Nonce {
+	if err := json.Unmarshal(out.Data, &f); err != nil || f.Nonce != e.Nonce {
 		return f, errors.New("the probe was not run: the program that should run it reported nothing")
 	}
 	return f, nil
-}
-
-// bounded keeps the beginning of what is written to it.
-type bounded struct{ bytes.Buffer }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if space := outputCap - b.Len(); space > 0 {
-		b.Buffer.Write(p[:min(len(p), space)])
-	}
-	return len(p), nil
 }
 
 // verify compares the probe's report with what is observed from outside.

@@ -71,12 +71,12 @@ exec ` + real + ` "${a[@]}" "$@"
 			"can be written to"},
 		"it shares temporary files": {filter(`if [ "$1 $2" = "--tmpfs /var/tmp" ]; then a+=(--bind /var/tmp /var/tmp)
 			shift 2; continue; fi`), "not private"},
-		"it lets settings be written": {filter(`if [ "$1" = --ro-bind ] && [ "$2" = "` +
+		"it lets settings be written": {filter(`if [ "$1" = --ro-bind-try ] && [ "$2" = "` +
 			filepath.Join(w.home, ".claude") + `" ]; then a+=(--bind "$2" "$3"); shift 3; continue; fi`),
 			"can be written to"},
-		"it confines the workspace": {filter(`if [ "$1" = --bind ] && [ "$2" = "` + w.work +
+		"it confines the workspace": {filter(`if [ "$1" = --bind-try ] && [ "$2" = "` + w.work +
 			`" ]; then a+=(--ro-bind "$2" "$3"); shift 3; continue; fi`), "cannot be written to"},
-		"it gives another workspace": {filter(`if [ "$1" = --bind ] && [ "$2" = "` + w.work +
+		"it gives another workspace": {filter(`if [ "$1" = --bind-try ] && [ "$2" = "` + w.work +
 			`" ]; then a+=(--tmpfs "$2"); shift 3; continue; fi`), "cannot be written to"},
 		"it makes no user namespace": {filter(`if [ "$1" = --unshare-user ]; then shift; continue; fi`), "own (user)"},
 		"it makes no PID namespace":  {filter(`if [ "$1" = --unshare-pid ]; then shift; continue; fi`), "own (pid)"},

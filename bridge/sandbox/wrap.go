@@ -62,8 +62,11 @@ func wrap(cmd *exec.Cmd, cfg bridge.SandboxConfig, first []string) error {
 	if holds(cfg.Program) {
 		hold = func(path string) (string, error) {
 			f, err := held(path)
+			if err != nil {
+				return "", err
+			}
 			cmd.ExtraFiles = append(cmd.ExtraFiles, f)
-			return strconv.Itoa(2 + len(cmd.ExtraFiles)), err
+			return strconv.Itoa(2 + len(cmd.ExtraFiles)), nil
 		}
 	}
 	views, err := m.args(hold)

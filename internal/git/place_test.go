@@ -214,6 +214,10 @@ func TestSurvey(t *testing.T) {
 		"nested one":            {"dir/.git/HEAD", "x", 0o644, "dir/.git (a repository)"},
 		"nested one's settings": {"known/.git/config", "[core]\npager = x", 0o644, "known/.git/config (core.pager)"},
 		"file":                  {"dir/file", "x", 0o644, ""},
+		"link in a log's place": {".git/logs/HEAD", "/x", os.ModeSymlink, ".git/logs/HEAD (a link or a pipe)"},
+		"link of a submodule": {".git/modules/m/COMMIT_EDITMSG", "/x", os.ModeSymlink,
+			".git/modules/m/COMMIT_EDITMSG (a link or a pipe)"},
+		"link in the work tree": {"dir/link", "/x", os.ModeSymlink, ""},
 	} {
 		dir := temp(t)
 		testkit.Must(real(t, dir, "init", "-q", "--template="))(t)
@@ -228,8 +232,14 @@ func TestSurvey(t *testing.T) {
 		if err != nil || !all {
 			t.Fatal(all, err)
 		}
-		put(t, filepath.Join(dir, c.file), c.text)
-		testkit.OK(t, os.Chmod(filepath.Join(dir, c.file), c.mode))
+		path := filepath.Join(dir, c.file)
+		if c.mode == os.ModeSymlink {
+			testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+			testkit.OK(t, os.Symlink(c.text, path))
+		} else {
+			put(t, path, c.text)
+			testkit.OK(t, os.Chmod(path, c.mode))
+		}
 		after, _, err := p.Survey(t.Context())
 		testkit.OK(t, err)
 		testkit.Same(t, fmt.Sprintf("%s: found", name), c.want, strings.Join(after.New(before), "\n"))

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,7 +91,7 @@ func (c Call) words() []string {
 func (c Call) name() string { return c.words()[0] }
 
 // logging are the commands that write logs of references.
-var logging = []string{"update-ref", "notes", "worktree", "fetch"}
+var logging = []string{"update-ref", "notes", "fetch", "reset", "checkout"}
 
 // Text runs a call that only reads, and returns its output without the last line end.
 func (r Runner) Text(ctx context.Context, args ...string) (string, error) {
@@ -132,11 +133,8 @@ func (r Runner) Do(ctx context.Context, c Call) (text []byte, err error) {
 	if err := proctree.CheckDir(cmd); err != nil {
 		return nil, fmt.Errorf("git %s: %w", c.name(), err)
 	}
-	out := &bounded{max: c.Max}
-	if out.max == 0 {
-		out.max = DefaultMax
-	}
-	stderr := &bounded{max: maxStderr, drop: true}
+	out := &Head{Max: cmp.Or(c.Max, DefaultMax), Full: func() error { return ErrTooMuch }} // which ends git
+	stderr := &Head{Max: maxStderr}
 	cmd.Stdout, cmd.Stderr = out, stderr
 	held := len(cmd.ExtraFiles)
 	if r.Confine != nil {
@@ -151,10 +149,10 @@ func (r Runner) Do(ctx context.Context, c Call) (text []byte, err error) {
 	switch exit, ok := errors.AsType[*exec.ExitError](err); {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("git %s: %w", c.name(), ctx.Err())
-	case out.more:
-		return out.data.Bytes(), ErrTooMuch
+	case out.More:
+		return out.Data, ErrTooMuch
 	case ok:
-		text := strings.TrimSpace(strings.ToValidUTF8(stderr.data.String(), "\uFFFD"))
+		text := strings.TrimSpace(strings.ToValidUTF8(string(stderr.Data), "\uFFFD"))
 		err = &Error{Args: c.words(), Exit: exit.ExitCode(), Stderr: text}
 	case err != nil:
 		return nil, fmt.Errorf("git %s: %w", c.name(), err)
@@ -162,7 +160,7 @@ func (r Runner) Do(ctx context.Context, c Call) (text []byte, err error) {
 	if c.Writes && r.Step != nil {
 		r.Step("git " + c.name())
 	}
-	return out.data.Bytes(), err
+	return out.Data, err
 }
 
 // run starts a command and waits for it. If it fails or is ended, the filters that it has left end with it.
@@ -210,24 +208,23 @@ func (r Runner) Command(ctx context.Context, c Call) *exec.Cmd {
 	return cmd
 }
 
-// bounded keeps the beginning of what is written. Beyond max it drops the rest, or fails, which ends the writer.
-type bounded struct {
-	data bytes.Buffer
-	max  int
-	drop bool
-	more bool
+// Head keeps the beginning of what a program writes, and drops the rest.
+type Head struct {
+	Max  int          // bytes that are kept
+	Full func() error // may be nil; called when there is more: its error is that of the write
+	Data []byte
+	More bool // there was more
 }
 
-func (b *bounded) Write(p []byte) (int, error) {
-	space := min(len(p), b.max-b.data.Len())
-	b.data.Write(p[:space])
+func (h *Head) Write(p []byte) (n int, err error) {
+	space := min(len(p), h.Max-len(h.Data))
+	h.Data = append(h.Data, p[:space]...)
 	if space < len(p) {
-		b.more = true
-		if !b.drop {
-			return space, ErrTooMuch
+		if h.More = true; h.Full != nil {
+			err = h.Full()
 		}
 	}
-	return len(p), nil
+	return len(p), err
 }
 
 // Version is a version of git.

@@ -19,13 +19,14 @@ const (
 	maxSurveyFile = 1 << 20 // bytes that are read of a hook
 )
 
-// Survey is what makes git run something, or use another repository, in a work tree and its repository: each with a
-// value that differs when it has changed. Names are relative to the top of the work tree where they are below it.
+// Survey is what makes git run something, use another repository, or write elsewhere, in a work tree and its
+// repository: each with a value that differs when it has changed. Names are relative to the top of the work tree where
+// they are below it.
 type Survey map[string]string
 
-// Survey looks for repositories below the work tree, for settings that run something, and for hooks. It looks into
-// ignored directories, too, because git does not ignore a repository there, but follows no links. It runs nothing. all
-// is false if there was not enough time to look everywhere.
+// Survey looks for repositories below the work tree, for settings that run something, for hooks, and for links in
+// repositories. It looks into ignored directories, too, because git does not ignore a repository there, but follows no
+// links. It runs nothing. all is false if there was not enough time to look everywhere.
 func (p Place) Survey(ctx context.Context) (found Survey, all bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, surveyTime)
 	defer cancel()
@@ -108,6 +109,28 @@ func (s *surveyor) repository(dir string) {
 		text, _ := read(path, maxSurveyFile)
 		s.add(path, "", text)
 	}
+	s.links(dir)
+}
+
+// unlinked are the directories of a repository where git follows no link to write, and those that are looked at apart.
+var unlinked = []string{"objects", "lfs", "modules", "hooks"}
+
+// links records the links and pipes in a Git directory: git opens some of its files where they lead, for example to
+// append to a log of references, or to write the message of the next commit.
+func (s *surveyor) links(dir string) {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case s.ctx.Err() != nil:
+			return fs.SkipAll
+		case err != nil: // git cannot read it either
+		case d.IsDir() && filepath.Dir(path) == dir && slices.Contains(unlinked, d.Name()):
+			return fs.SkipDir
+		case d.Type()&(fs.ModeSymlink|fs.ModeNamedPipe) != 0:
+			target, _ := os.Readlink(path) // a pipe has none
+			s.add(path, " (a link or a pipe)", []byte(target))
+		}
+		return nil
+	})
 }
 
 // tree looks for repositories in the directories of a work tree.

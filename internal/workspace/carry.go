@@ -125,9 +125,6 @@ func fetch(ctx context.Context, r *Repo, file string) (map[string]string, error)
 		return nil, err
 	}
 	refs := map[string]string{}
-	args := []string{"-c", "fetch.fsckObjects=true", "-c", "fetch.writeCommitGraph=false", "-c",
-		"protocol.file.allow=always", "fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
-		"--no-write-fetch-head", "--no-auto-maintenance", "--refmap=", file}
 	for line := range strings.Lines(out) {
 		id, name, _ := strings.Cut(strings.TrimSpace(line), " ")
 		ours := strings.HasPrefix(name, r.Ref("")) || strings.HasPrefix(name, r.Branch(""))
@@ -135,10 +132,16 @@ func fetch(ctx context.Context, r *Repo, file string) (map[string]string, error)
 			return nil, fmt.Errorf("the bundle has a reference that is none of the run's: %.120q", name)
 		}
 		refs[name] = id
-		args = append(args, name)
 	}
-	_, err = r.Git.Write(ctx, args...)
-	return refs, err
+	return refs, r.take(ctx, file, slices.Sorted(maps.Keys(refs))...)
+}
+
+// take fetches from another repository, or from a bundle. Each object is checked, and only what is named is moved.
+func (r *Repo) take(ctx context.Context, from string, what ...string) error {
+	_, err := r.Git.Write(ctx, append([]string{"-c", "fetch.fsckObjects=true", "-c", "fetch.writeCommitGraph=false",
+		"-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
+		"--no-write-fetch-head", "--no-auto-maintenance", "--refmap=", from}, what...)...)
+	return err
 }
 
 // moves returns the references to create. Existing ones must be equal.

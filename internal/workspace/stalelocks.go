@@ -16,13 +16,6 @@ import (
 // a hook of the user's can make that seconds.
 const staleLock = 10 * time.Second
 
-// ClearLocks removes lock files that killed git processes left for references below a prefix of [Repo.Ref].
-// The caller must hold [Repo.Lock] and be the only one that moves them.
-func (r *Repo) ClearLocks(prefix string) error {
-	_, err := clearLocks(filepath.Join(r.CommonDir, filepath.FromSlash(r.Ref(prefix))), 0)
-	return err
-}
-
 // pastLocks calls f, which runs a command of git. If a lock file stops it, pastLocks waits until the lock files of the
 // run's references, and those in the Git directory of own, are gone or so old that it removes them. Then it calls f
 // once more. own is a directory in which no agent works, or nil.

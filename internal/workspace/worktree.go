@@ -132,10 +132,7 @@ func (m *Worktrees) fetch(ctx context.Context, w Worktree) (head string, err err
 		return "", err
 	}
 	below := m.repo.Ref(name(w.Orchestrator))
-	_, err = m.repo.Git.Write(ctx, "-c", "fetch.fsckObjects=true", "-c", "fetch.writeCommitGraph=false",
-		"-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
-		"--no-write-fetch-head", "--no-auto-maintenance", "--refmap=", source.Dir,
-		"+HEAD:"+below+"/head", "+refs/heads/*:"+below+"/heads/*")
+	err = m.repo.take(ctx, source.Dir, "+HEAD:"+below+"/head", "+refs/heads/*:"+below+"/heads/*")
 	if err != nil {
 		return "", err
 	}
@@ -633,7 +630,8 @@ func (m *Worktrees) work(dir string) (string, error) {
 func (m *Worktrees) lock(ctx context.Context, name string) (locked *Worktrees, unlock func(), err error) {
 	r, unlock, err := m.repo.Lock(ctx)
 	if err == nil {
-		if err = r.ClearLocks(name); err != nil {
+		// Only who holds the lock moves these references, so a git that was killed has left a lock file of theirs.
+		if _, err = clearLocks(filepath.Join(r.CommonDir, filepath.FromSlash(r.Ref(name))), 0); err != nil {
 			unlock()
 		}
 	}

@@ -7,11 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
-
-	"golang.org/x/term"
 
 	"github.com/arbiter-cli/arbiter/internal/backlog"
 )
@@ -295,12 +292,6 @@ func (s *session) take() []message {
 func (s *session) waiting() []string { return uuidsOf(s.inbox.All()) }
 
 // In a terminal the fake CLI is a line-based conversation, with only what a takeover needs.
-
-// isTerminal reports whether a person resumes a session by hand.
-func isTerminal(f flags, stdin io.Reader) bool {
-	file, ok := stdin.(*os.File)
-	return ok && !f.has("-p") && f.has("--resume") && term.IsTerminal(int(file.Fd()))
-}
 
 const terminalPrompt = "> "
 

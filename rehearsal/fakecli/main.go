@@ -62,6 +62,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/term"
 
 	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/transcript"
@@ -90,7 +91,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	s := newSession(f, stderr, faults)
 	s.out = newLineWriter(disturbed{stdout, faults})
-	s.typed = isTerminal(f, stdin)
+	file, ok := stdin.(*os.File)
+	s.typed = ok && !f.has("-p") && f.has("--resume") && term.IsTerminal(int(file.Fd())) // a person resumes by hand
 	if err := s.open(); err != nil {
 		s.emit(obj{"type": "result", "subtype": "error_during_execution", "is_error": true, "num_turns": 0,
 			"errors": []string{err.Error()}, "usage": usage{}})

@@ -60,10 +60,9 @@ func Sequences(output []byte) (all []Sequence) {
 		}
 		switch s.Kind {
 		case Text:
-			if bad := invalidAt(s.Bytes); bad == 0 {
-				s.Kind, s.Bytes = Broken, s.Bytes[:1]
-			} else {
-				s.Bytes = s.Bytes[:bad]
+			valid, _, _ := strings.Cut(strings.ToValidUTF8(s.Bytes, "\x00"), "\x00") // no text has one
+			if s.Bytes = s.Bytes[:max(len(valid), 1)]; valid == "" {
+				s.Kind = Broken
 			}
 		case Control:
 			s.Name = s.Bytes
@@ -77,16 +76,6 @@ func Sequences(output []byte) (all []Sequence) {
 		all = append(all, s)
 	}
 	return all
-}
-
-// invalidAt returns where a text stops being UTF-8.
-func invalidAt(text string) int {
-	for i, r := range text {
-		if _, size := utf8.DecodeRuneInString(text[i:]); r == utf8.RuneError && size == 1 {
-			return i
-		}
-	}
-	return len(text)
 }
 
 func (s Sequence) String() string { return fmt.Sprintf("%s %.60q", s.Kind, s.Bytes) }

@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 )
 
@@ -152,12 +153,7 @@ func (s *Splitter) trim() {
 	}
 }
 
-func (s *Splitter) max() int {
-	if s.Max <= 0 {
-		return MaxLine
-	}
-	return s.Max
-}
+func (s *Splitter) max() int { return cmp.Or(s.Max, MaxLine) }
 
 func trimCR(line []byte) []byte { return bytes.TrimSuffix(line, []byte("\r")) }
 
