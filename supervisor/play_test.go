@@ -140,7 +140,7 @@ func (p *play) spawned(id string) {
 
 func (p *play) happen(id string, b bridge.EventBody) []input.Effect {
 	p.t.Helper()
-	return p.do(eventOf(p.agent(id).AgentRef, b))
+	return p.do(byBridge(p.agent(id).AgentRef, b))
 }
 
 // turn ends the agent's running turn: its messages are delivered, and t follows.
@@ -214,8 +214,8 @@ func report(kind, message string, expects bool) map[string]any {
 	return v
 }
 
-// eventOf is what the bridge tells of a process, and byHuman a command that came by a channel.
-func eventOf(ref bridge.AgentRef, b bridge.EventBody) input.Body {
+// byBridge is what the bridge tells of a process, and byHuman a command that came by a channel.
+func byBridge(ref bridge.AgentRef, b bridge.EventBody) input.Body {
 	return input.AgentEvent{Event: bridge.Event{AgentRef: ref, Body: b}}
 }
 
@@ -229,10 +229,11 @@ func (p *play) notSpawned(id string, c bridge.Category, message string) []input.
 	return p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: c, Message: message})
 }
 
-// released has the Arbiter release an Orchestrator.
-func (p *play) released(id string) input.AnswerTool {
+// leaves has the Arbiter release an Orchestrator, which ends.
+func (p *play) leaves(id string) {
 	p.t.Helper()
-	return p.call("arbiter", "release_orchestrator", `{"id":"`+id+`","reason":"enough"}`)
+	p.call("arbiter", "release_orchestrator", `{"id":"`+id+`","reason":"enough"}`)
+	p.ends(id)
 }
 
 // call makes an agent call one of our tools and returns the answer.
@@ -518,9 +519,12 @@ func timer(out []input.Effect, key string) time.Duration {
 	return 0
 }
 
-// ruledStatus is a history in which the first open message has its verdict and the others are unchanged.
-func ruledStatus(verdict map[string]any, wire string) bridge.DeliveryStatus {
-	return bridge.DeliveryStatus{MessageID: wire, Status: bridge.DeliveryRuled, Verdict: object(verdict)}
+// hadRuled ends the process of an agent whose session has a verdict that nobody received, and brings up the next one.
+func (p *play) hadRuled(id string, verdict map[string]any) {
+	p.t.Helper()
+	p.dies(id)
+	p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{
+		{MessageID: p.agent(id).Turn[0], Status: bridge.DeliveryRuled, Verdict: object(verdict)}}})
 }
 
 // folds compares the state of a play with the state computed from its journal.
