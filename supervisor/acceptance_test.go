@@ -99,8 +99,7 @@ func TestRejectedTooOften(t *testing.T) {
 			}
 			p.contains("the question", last[contract.Question](p).Text, "COMPLETE was rejected 3 times",
 				"make test (exit code 1)")
-			p.do(input.Command{Channel: input.ChannelScreen,
-				Command: contract.Command{Body: contract.Say{Text: "Try once more."}}})
+			p.do(byHuman(input.ChannelScreen, contract.Say{Text: "Try once more."}))
 			p.complete()
 			p.criteria(nil)
 			p.endsAs(contract.StatusComplete, contract.ExitComplete)
@@ -113,10 +112,7 @@ func TestRejectedTooOften(t *testing.T) {
 func TestArbiterCannotWeaken(t *testing.T) {
 	p := begin(t, accepting("make test"))
 	set := func(criteria string) input.AnswerTool {
-		p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{
-			AgentRef: p.agent("arbiter").AgentRef, Tool: "set_acceptance", Input: []byte(`{"criteria":` + criteria + `}`),
-		}})
-		return lastEffect[input.AnswerTool](p)
+		return p.call("arbiter", "set_acceptance", `{"criteria":`+criteria+`}`)
 	}
 	for _, weaker := range []string{`[]`, `[{"text":"make test","command":"true"}]`,
 		`[{"text":"other","command":"make test"}]`} {
@@ -147,9 +143,8 @@ func TestArbiterCannotWeaken(t *testing.T) {
 func TestHumanSetsCriteria(t *testing.T) {
 	p := begin(t, accepting("make test"))
 	p.complete()
-	p.do(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.SetAcceptance{
-		Criteria: []contract.AcceptanceCriterion{{Text: "It is fast.", Command: "make bench"}},
-	}}})
+	fast := []contract.AcceptanceCriterion{{Text: "It is fast.", Command: "make bench"}}
+	p.do(byHuman(input.ChannelStdin, contract.SetAcceptance{Criteria: fast}))
 	p.contains("the answer", last[contract.Accepted](p).Message, "acceptance criteria set: 1")
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The human set the acceptance criteria",
 		"It is fast. – proved by `make bench`")
@@ -185,9 +180,9 @@ func TestCriteriaGoWithTheTask(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) {
 		o.Task, o.Accept, o.Lessons = "", []string{"make test"}, "Reports: the looms need oil."
 	})
-	p.do(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: "Build it."}}})
+	p.do(byHuman(input.ChannelStdin, contract.Say{Text: "Build it."}))
 	p.contains("the task", p.lastSent("arbiter"), "Build it.", "1. make test (set by the human)", "the looms need oil")
-	p.do(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.SetAcceptance{}}})
+	p.do(byHuman(input.ChannelStdin, contract.SetAcceptance{}))
 	resume := func(accept ...string) []Criterion {
 		o := p.s.Options
 		o.Accept = accept

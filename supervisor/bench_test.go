@@ -40,7 +40,7 @@ func weave(b *testing.B, inputs int, take func(input.Input)) {
 		}
 	}
 	happen := func(i int, body bridge.EventBody) {
-		do(input.AgentEvent{Event: bridge.Event{AgentRef: s.Agents[i].AgentRef, Body: body}})
+		do(byBridge(s.Agents[i].AgentRef, body))
 	}
 	turn := func(i int, verdict string) {
 		ids := s.Agents[i].Turn

@@ -129,7 +129,7 @@ func TestEverySwallowedMessageIsNoticed(t *testing.T) {
 	do(input.Spawned{Agent: s.Agents[0].AgentRef})
 	noticed := 0
 	for range messages {
-		out := do(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: "x"}}})
+		out := do(byHuman(input.ChannelStdin, contract.Say{Text: "x"}))
 		wire := s.Agents[0].Turn[0]
 		wait := timer(out, DeliveryTimerPrefix+wire)
 		testkit.Need(t, wait > 0 && wait <= 30*time.Second, "its proof is awaited for %s", wait)
@@ -139,11 +139,9 @@ func TestEverySwallowedMessageIsNoticed(t *testing.T) {
 				noticed++
 			}
 		}
-		do(input.AgentEvent{Event: bridge.Event{AgentRef: s.Agents[0].AgentRef,
-			Body: bridge.Delivered{MessageID: wire}}})
-		do(input.AgentEvent{Event: bridge.Event{AgentRef: s.Agents[0].AgentRef,
-			Body: bridge.Turn{MessageIDs: []string{wire}, Outcome: bridge.TurnDone,
-				Verdict: []byte(`{"decision":"ADDRESS_HUMAN","message":"m","reason":"r"}`)}}})
+		do(byBridge(s.Agents[0].AgentRef, bridge.Delivered{MessageID: wire}))
+		do(byBridge(s.Agents[0].AgentRef, bridge.Turn{MessageIDs: []string{wire}, Outcome: bridge.TurnDone,
+			Verdict: []byte(`{"decision":"ADDRESS_HUMAN","message":"m","reason":"r"}`)}))
 	}
 	want := ConversationLedger{Posted: messages, Sent: 2 * messages, Seen: messages, Resent: messages}
 	testkit.Same(t, "noticed", messages, noticed)
@@ -200,9 +198,7 @@ func TestDeliveredMeansRead(t *testing.T) {
 			p.rebirth(id, bridge.DeliveryBegun)
 		}},
 		"its process ends, and had ruled": {nil, func(p *play, id string) {
-			p.dies(id)
-			p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{
-				ruledStatus(report("progress", "half", false), p.agent(id).Turn[0])}})
+			p.hadRuled(id, report("progress", "half", false))
 		}},
 		"its session does not have it": {func(p *play, id string) {
 			p.rebirth(id, bridge.DeliveryAbsent)
@@ -372,10 +368,7 @@ func TestTheLedgerAddsUp(t *testing.T) {
 		for range 300 {
 			at = at.Add(time.Second)
 			s, _ = Apply(s, input.Input{At: at, Body: body})
-			waiting := testkit.Count(s.Conversation.Mail, func(m Mail) bool { return !m.Reported })
-			l := s.Conversation.Ledger
-			testkit.Need(t, l.Posted == l.Seen+l.Returned+l.Demoted+waiting && l.Sent >= l.Seen && l.Resent <= l.Sent &&
-				l.Swallowed <= l.Resent, "seed %d, after %T: %+v, and %d wait", seed, body, l, waiting)
+			checkInvariants(t, &s)
 			body = randomInput(r, &s)
 		}
 	}

@@ -111,9 +111,7 @@ func TestAHumanRulesOnAFailure(t *testing.T) {
 // TestTheRulesTakeOverAtAFailure: the rules rule on a failure that the Arbiter had already read about.
 func TestTheRulesTakeOverAtAFailure(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
-	babbles := func() {
-		p.rambles("arbiter", "hm")
-	}
+	babbles := func() { p.rambles("arbiter", "hm") }
 	babbles()
 	p.verdict(p.working(), report("handoff", "a plan", true))
 	babbles()
@@ -185,16 +183,17 @@ func TestAHumansStopIsNoFailure(t *testing.T) {
 				p.happen(agent, bridge.Done{SessionID: p.agent(agent).SessionID})
 			}
 			p.mustCommand(contract.Continue{})
-			p.do(input.Spawned{Agent: p.agent("arbiter").AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true}})
-			p.begun(id)
+			p.comes("arbiter", bridge.SpawnResult{Resumed: true})
+			p.comes(id, p.remembers(id, bridge.DeliveryBegun))
 		},
 		"takeover": func(p *play, id string) {
 			p.mustCommand(contract.Attach{ID: id})
-			p.happen(id, bridge.Turn{MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnInterrupted, Tools: 1,
-				Failed: stoppedTool()})
-			p.happen(id, bridge.Done{SessionID: p.agent(id).SessionID})
+			interrupted := interrupted
+			interrupted.MessageIDs = p.agent(id).Turn
+			p.happen(id, interrupted)
+			p.ends(id)
 			p.mustCommand(contract.Detach{ID: id})
-			p.begun(id)
+			p.comes(id, p.remembers(id, bridge.DeliveryBegun))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -224,20 +223,6 @@ func TestAHumansStopIsNoFailure(t *testing.T) {
 	}
 }
 
-// begun restarts the process of an agent that was stopped, in a turn that had begun.
-func (p *play) begun(id string) {
-	p.t.Helper()
-	if key := RestartPrefix + RunOf(p.agent(id).AgentRef); p.agent(id).Status == AgentDown {
-		p.do(input.Timer{Key: key})
-	}
-	a := p.agent(id)
-	r := bridge.SpawnResult{Window: 200_000, Resumed: true}
-	for _, m := range a.Turn {
-		r.Deliveries = append(r.Deliveries, bridge.DeliveryStatus{MessageID: m, Status: bridge.DeliveryBegun})
-	}
-	p.do(input.Spawned{Agent: a.AgentRef, Result: r})
-}
-
 // TestAQuestionIsNoAlarm: the decider knows of the last failed tool call, but the run does not call
 // the human because of it: the agent did not stop there, and waits for its answer.
 func TestAQuestionIsNoAlarm(t *testing.T) {
@@ -256,13 +241,9 @@ func TestAQuestionIsNoAlarm(t *testing.T) {
 func TestAnOfferEndsWithTheTrouble(t *testing.T) {
 	for name, over := range map[string]func(p *play, id string){
 		"it tries again": func(p *play, id string) { p.verdict("arbiter", ruling("RETRY", "Again.", "to", id)) },
-		"it goes on": func(p *play, id string) {
-			p.verdict("arbiter",
-				ruling("CONTINUE", "Without it.", "to", id))
-		},
-		"another is summoned": func(p *play, id string) {
-			p.verdict("arbiter",
-				ruling("SELECT_MODE", "You.", "mode", "tester"))
+		"it goes on":     func(p *play, id string) { p.verdict("arbiter", ruling("CONTINUE", "Go on.", "to", id)) },
+		"another is summoned": func(p *play, _ string) {
+			p.verdict("arbiter", ruling("SELECT_MODE", "You.", "mode", "tester"))
 		},
 		"a successor is summoned": func(p *play, id string) {
 			p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"go on","successor_of":%q}`, id))
@@ -412,9 +393,7 @@ func TestWhatTheRefusedSessionHadIsGivenAgain(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "I know again."))
 	p.contains("what nobody answered", p.lastSent("arbiter"), "Use port 8080.", "from: human")
 	n := len(told[contract.Delivered](p))
-	for _, m := range p.agent("arbiter").Turn {
-		p.happen("arbiter", bridge.Delivered{MessageID: m, Proof: "lifecycle"})
-	}
+	p.proven("arbiter")
 	p.speaks("arbiter")
 	now := told[contract.Delivered](p)
 	testkit.Check(t, len(now) == n+1, "%d deliveries were announced, want 1", len(now)-n)
@@ -447,11 +426,8 @@ func TestAHookThatRefusesTheMessage(t *testing.T) {
 		t.Run(string(role), func(t *testing.T) {
 			p, id, _ := openTurn(t, role)
 			a := p.agent(id)
-			p.happen(
-				id,
-				bridge.Turn{MessageIDs: a.Turn, Unread: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatHook,
-					Error: "UserPromptSubmit operation blocked by hook: no tickets in prompts"},
-			)
+			p.happen(id, bridge.Turn{MessageIDs: a.Turn, Unread: a.Turn, Outcome: bridge.TurnFailed,
+				Category: bridge.CatHook, Error: "UserPromptSubmit operation blocked by hook: no tickets in prompts"})
 			p.ended(id)
 			testkit.Same(t, id, AgentParked, p.agent(id).Status)
 			e := last[contract.Error](p)

@@ -485,7 +485,7 @@ func TestOneSuccessorForOne(t *testing.T) {
 func TestADocumentThatNobodyHasRead(t *testing.T) {
 	for name, ends := range map[string]func(p *play, next string){
 		"it does not start": func(p *play, next string) {
-			p.do(input.NotSpawned{Agent: p.agent(next).AgentRef, Category: bridge.CatWorkspace, Message: "no space"})
+			p.notSpawned(next, bridge.CatWorkspace, "no space")
 		},
 		"a human kills it": func(p *play, next string) {
 			p.spawned(next)

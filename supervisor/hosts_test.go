@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,11 +32,7 @@ func spread(t *testing.T, change func(*runconfig.Options)) *play {
 // none.
 func (p *play) spawnOn(host string) (id, problem string) {
 	p.t.Helper()
-	a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"work","host":%q}`, host))
-	if a.IsError {
-		return "", a.Text
-	}
-	return fmt.Sprintf("orch-%d", p.s.Spawned), ""
+	return p.summon(fmt.Sprintf(`,"host":%q`, host))
 }
 
 // hostUp brings up the bridge of a host.
@@ -122,9 +117,8 @@ func TestLosingAHost(t *testing.T) {
 		p.agent(far).Status, near, p.agent(near).Status)
 	testkit.Like(t, "the host", contract.Host{Status: contract.HostLost, Reason: "connection reset"},
 		last[contract.Host](p))
-	timers := effects[input.SetTimer](p)
-	i := slices.IndexFunc(timers, func(e input.SetTimer) bool { return e.Key == LifecycleTimerKey("box") })
-	testkit.Check(t, i >= 0 && timers[i].After >= 59*time.Second, "timers: %+v", timers)
+	wait := timer(p.out, LifecycleTimerKey("box"))
+	testkit.Check(t, wait >= 59*time.Second, "it is opened again after %s", wait)
 	p.do(input.Timer{Key: LifecycleTimerKey("box")})
 	p.hostUp("box", far)
 	if a := p.agent(far); a.Status != AgentStarting || a.Generation < 2 || p.agent(near).Generation != 1 {
@@ -139,17 +133,13 @@ func TestWorkOfAnEndedAgentIsAwaited(t *testing.T) {
 	id := p.onHost("box")
 	p.s.Edit(id).Own = runconfig.Worktree{Branch: "arbiter/r/orch-1.1", Base: "b0",
 		Isolation: runconfig.IsolationWorktree}
-	p.turn(id, bridge.Turn{Tools: 1,
-		Verdict: json.RawMessage(`{"kind":"progress","message":"Half.","expects_response":false}`)})
+	p.turn(id, verdictTurn(report("progress", "Half.", false), bridge.Turn{Tools: 1}))
 	testkit.Same(t, fmt.Sprintf("snapshots: %+v", p.s.Changes.Queue), 1, len(p.s.Changes.Queue))
 	p.mustCommand(contract.Kill{ID: id})
 	p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
 	p.out = nil
 	p.do(input.BridgeLost{Host: "box", Message: "the link broke"})
-	timers := effects[input.SetTimer](p)
-	if !slices.ContainsFunc(timers, func(e input.SetTimer) bool { return e.Key == LifecycleTimerKey("box") }) {
-		t.Fatalf("nothing brings the host back: %+v, %+v", timers, p.s.Lifecycle.Bridges)
-	}
+	testkit.Need(t, timer(p.out, LifecycleTimerKey("box")) > 0, "nothing brings it back: %+v", p.s.Lifecycle.Bridges)
 	p.do(input.Timer{Key: LifecycleTimerKey("box")})
 	p.hostUp("box")
 	testkit.Check(t, len(effects[input.OpenBridge](p)) == 1 && len(effects[input.DropBridge](p)) == 0,
@@ -223,7 +213,7 @@ func TestALostHostIsToldOf(t *testing.T) {
 	p.do(input.BridgeLost{Host: "box", Message: "reset"})
 	p.do(input.Timer{Key: LifecycleTimerKey("box")})
 	p.unreachable("box", 10*time.Minute)
-	p.turn("arbiter", bridge.Turn{Verdict: json.RawMessage(`{"decision":"CONTINUE","message":"Go on.","reason":"x"}`)})
+	p.verdict("arbiter", ruling("CONTINUE", "Go on."))
 	heard := p.lastSent("arbiter")
 	p.contains("the Arbiter", heard, id+" waits", "out of reach (Connection refused)", "release it")
 	testkit.Same(t, fmt.Sprintf("told more than once:\n%s", heard), 1, strings.Count(heard, id+" waits"))
@@ -320,7 +310,7 @@ func TestLateReportsOfAnEarlierBridge(t *testing.T) {
 	late := input.BridgeLost{Host: "box", Message: "it was closed"}
 	for name, play := range map[string]func(p *play, id string){
 		"the end, after another try": func(p *play, id string) {
-			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatAuth, Message: "not logged in"})
+			p.notSpawned(id, bridge.CatAuth, "not logged in")
 			p.mustCommand(contract.Choose{Option: RetryOption("box")})
 			p.do(late)
 		},
@@ -365,7 +355,7 @@ func TestAHostThatNothingNeeds(t *testing.T) {
 func TestAHostWhereNoAgentCanWork(t *testing.T) {
 	atStart := func(c bridge.Category) func(*play, string) {
 		return func(p *play, id string) {
-			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: c, Message: "cannot work"})
+			p.notSpawned(id, c, "cannot work")
 		}
 	}
 	inTurn := func(p *play, id string) {
@@ -567,8 +557,7 @@ func TestMakeWithUnknowns(t *testing.T) {
 	p := othersToo(t)
 	id, _ := p.summon(`,"make":"other"`)
 	up := func() {
-		a := p.agent(id)
-		p.do(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{SessionID: a.SessionID,
+		p.do(input.Spawned{Agent: p.agent(id).AgentRef, Result: bridge.SpawnResult{SessionID: p.agent(id).SessionID,
 			MakeSession: "theirs", Lacks: []string{"delivery is shown as written"}, Resumed: true}})
 	}
 	up()
@@ -580,14 +569,10 @@ func TestMakeWithUnknowns(t *testing.T) {
 	now := len(p.sends(id))
 	testkit.Check(t, now == sent, "%d messages were sent into its turn", now-sent)
 	p.refuses(contract.Attach{ID: id}, "of make other")
-	a := p.agent(id)
-	p.turn(id, bridge.Turn{Outcome: bridge.TurnDone, MessageIDs: a.Turn, CostUnknown: true,
-		Verdict: []byte(`{"kind":"progress","message":"on","expects_response":false}`)})
+	p.turn(id, verdictTurn(report("progress", "on", false), bridge.Turn{CostUnknown: true}))
 	p.contains("the next message", p.lastSent(id), "Mind the gap.")
 	p.contains("status", p.call("arbiter", "status", "{}").Text, "cost unknown")
-	a = p.agent(id)
-	p.turn(id, bridge.Turn{Outcome: bridge.TurnDone, MessageIDs: a.Turn,
-		Verdict: []byte(`{"kind":"progress","message":"on","expects_response":false}`)})
+	p.verdict(id, report("progress", "on", false))
 	p.contains("limit", p.agent(id).ReachedLimit, "nobody knows how full its context is")
 	p.crash(id, 1)
 	p.restartDue(id)
@@ -596,20 +581,6 @@ func TestMakeWithUnknowns(t *testing.T) {
 	}
 	up()
 	testkit.Same(t, "what it lacks was said times", 1, p.notices("What it lacks: "))
-}
-
-// TestMakeThatDoesNotStart: the run goes on, whatever the reason.
-func TestMakeThatDoesNotStart(t *testing.T) {
-	for _, c := range []bridge.Category{bridge.CatAuth, bridge.CatSandbox, bridge.CatStart, bridge.CatCredit} {
-		t.Run(string(c), func(t *testing.T) {
-			p := othersToo(t)
-			id, _ := p.summon(`,"make":"other"`)
-			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: c, Message: "no"})
-			p.verdict("arbiter", ruling("CONTINUE", "Wait."))
-			p.goesOn("the run ends")
-			p.contains("the Arbiter", p.lastSent("arbiter"), "could not start: no")
-		})
-	}
 }
 
 // TestDeliveryToAMake: it is announced as written, and counts as that in the ledger.
@@ -651,7 +622,7 @@ func TestArbiterOfAMake(t *testing.T) {
 		t.Errorf("an Orchestrator: %+v, %+v", c, c.Sandbox)
 	}
 	p.refuses(contract.Configure{Model: "sonnet"}, "of make other")
-	p.do(input.NotSpawned{Agent: p.agent("arbiter").AgentRef, Category: bridge.CatAuth, Message: "log in"})
+	p.notSpawned("arbiter", bridge.CatAuth, "log in")
 	testkit.Check(t, p.s.Ending != nil, "the run goes on without an Arbiter")
 	p = begun(func(*runconfig.Options) {})
 	testkit.Same(t, "it gets Claude's model", "", p.spawns("arbiter")[0].Config.Model)

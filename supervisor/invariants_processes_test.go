@@ -59,16 +59,14 @@ func (l alarms) follow(f input.Body, out []input.Effect) {
 // it back.
 func (l alarms) check(t *testing.T, s *State) {
 	t.Helper()
-	if s.Ending != nil || len(s.Agents) == 0 {
+	switch {
+	case s.Ending != nil || len(s.Agents) == 0:
 		return
-	}
-	if !s.Lifecycle.IsUp(LifecycleHere) && !l[LifecycleTimerKey(LifecycleHere)] && !l[opening(LifecycleHere)] {
+	case !s.Lifecycle.IsUp(LifecycleHere) && !l[LifecycleTimerKey(LifecycleHere)] && !l[opening(LifecycleHere)]:
 		t.Fatal("there is no bridge, and the run opens none")
-	}
-	if s.Budget.Holds() && s.Task.Phase.Live() && !l[ResetTimer] {
+	case s.Budget.Holds() && s.Task.Phase.Live() && !l[ResetTimer]:
 		t.Fatal("the run waits for the reset of a usage window, and no timer wakes it")
-	}
-	if s.Options.Timeout > 0 && !l[timeoutKey] {
+	case s.Options.Timeout > 0 && !l[timeoutKey]:
 		t.Fatal("the run has a time limit, and no timer")
 	}
 	l.checkHosts(t, s)
@@ -146,8 +144,7 @@ func hostInput(r *rand.Rand, s *State) input.Body {
 	b := s.Lifecycle.Bridge(host)
 	switch {
 	case b.Parked:
-		return input.Command{Channel: input.ChannelStdin,
-			Command: contract.Command{Ref: "r", Body: contract.Choose{Option: RetryOption(host)}}}
+		return byHuman(input.ChannelStdin, contract.Choose{Option: RetryOption(host)})
 	case b.Up:
 		return input.BridgeLost{Host: host, Message: "m"}
 	case r.IntN(3) == 0:
@@ -163,8 +160,7 @@ func hostInput(r *rand.Rand, s *State) input.Body {
 // or late.
 func handsInput(r *rand.Rand, s *State, a Agent) input.Body {
 	command := func(b contract.CommandBody) input.Body {
-		return input.Command{Channel: []string{input.ChannelStdin, input.ChannelScreen,
-			input.ChannelSocket}[r.IntN(3)], Command: contract.Command{Ref: "r", Body: b}}
+		return byHuman([]string{input.ChannelStdin, input.ChannelScreen, input.ChannelSocket}[r.IntN(3)], b)
 	}
 	word := "none"
 	if len(s.Conversation.Mail) > 0 {
@@ -225,19 +221,16 @@ func TestManyRandomRuns(t *testing.T) {
 func checkTaken(t *testing.T, a *Agent, live bool) {
 	t.Helper()
 	stopping := a.Status == AgentRestarting && a.Takeover != nil && a.Takeover.Stage == TakeoverStopping
-	if live && !stopping && (a.Status == InHand) != (a.Takeover != nil && a.Takeover.Stage != TakeoverStopping) {
+	switch {
+	case live && !stopping && (a.Status == InHand) != (a.Takeover != nil && a.Takeover.Stage != TakeoverStopping):
 		t.Fatalf("%s is %s, and its takeover %+v", a.ID, a.Status, a.Takeover)
-	}
-	if live && a.Takeover != nil && a.Status != InHand && !stopping {
+	case live && a.Takeover != nil && a.Status != InHand && !stopping:
 		t.Fatalf("%s is %s, and a takeover goes on (%s)", a.ID, a.Status, a.Takeover.Stage)
-	}
-	if a.Status == AgentDown && a.EndReason != "" {
+	case a.Status == AgentDown && a.EndReason != "":
 		t.Fatalf("%s is %s, and ends: %s", a.ID, a.Status, a.EndReason)
-	}
-	if a.Status == InHand && a.Takeover == nil {
+	case a.Status == InHand && a.Takeover == nil:
 		t.Fatalf("%s is %s without a client", a.ID, a.Status)
-	}
-	if a.Up() && a.Takeover != nil {
+	case a.Up() && a.Takeover != nil:
 		t.Fatalf("%s has a process of its own in a takeover (%s)", a.ID, a.Takeover.Stage)
 	}
 }
@@ -291,7 +284,7 @@ func takenInput(r *rand.Rand, a Agent) input.Body {
 		failed = "m"
 	}
 	if r.IntN(8) == 0 {
-		return input.Command{Channel: input.ChannelScreen, Command: contract.Command{Body: contract.Detach{ID: a.ID}}}
+		return byHuman(input.ChannelScreen, contract.Detach{ID: a.ID})
 	}
 	switch a.Takeover.Stage {
 	case TakeoverInspecting:
@@ -305,8 +298,7 @@ func takenInput(r *rand.Rand, a Agent) input.Body {
 			return input.PTYOpened{Agent: a.AgentRef, Failed: failed}
 		}
 	}
-	return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: a.SessionID,
-		Exit: bridge.Exit{Code: r.IntN(2)}}}}
+	return byBridge(a.AgentRef, bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Code: r.IntN(2)}})
 }
 
 // TestASessionIsInOnePlace plays runs in which processes end when requested or by themselves, with many
@@ -344,23 +336,17 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 	}
 	for range 120 {
 		a := *p.s.Agents[r.IntN(len(p.s.Agents))]
-		event := func(b bridge.EventBody) input.Body {
-			return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: b}}
-		}
-		command := func(c contract.CommandBody) input.Body {
-			return input.Command{Channel: input.ChannelScreen, Command: contract.Command{Body: c}}
-		}
+		event := func(b bridge.EventBody) input.Body { return byBridge(a.AgentRef, b) }
+		command := func(c contract.CommandBody) input.Body { return byHuman(input.ChannelScreen, c) }
 		_, running := alive[a.ID]
 		switch k := r.IntN(14); {
 		case !p.s.Lifecycle.IsUp(LifecycleHere):
 			step([]input.Body{input.BridgeBack{}, input.Timer{Key: LifecycleTimerKey(LifecycleHere)}}[r.IntN(2)])
 		case k == 0:
 			step([]input.Body{
-				input.BridgeLost{}, input.BridgeLost{Halted: true}, input.Command{Channel: input.ChannelStdin,
-					Command: contract.Command{Body: contract.Choose{Option: ChooseTrust}}},
-				input.Command{Channel: input.ChannelStdin,
-					Command: contract.Command{Body: contract.Choose{Option: ChooseWithout}}},
-			}[r.IntN(4)])
+				input.BridgeLost{}, input.BridgeLost{Halted: true},
+				byHuman(input.ChannelStdin, contract.Choose{Option: []string{ChooseTrust, ChooseWithout}[r.IntN(2)]}),
+			}[r.IntN(3)])
 		case k == 2 && r.IntN(4) == 0:
 			step(input.Resumed{Options: p.s.Options}) // Arbiter itself was killed
 		case k == 1:
@@ -399,9 +385,7 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 // comeBack answers everything that the run waits for, until no agent is held back.
 func comeBack(t *testing.T, p *play, alive processes, timers alarms, step func(input.Body)) {
 	t.Helper()
-	command := func(c contract.CommandBody) {
-		step(input.Command{Channel: input.ChannelScreen, Command: contract.Command{Body: c}})
-	}
+	command := func(c contract.CommandBody) { step(byHuman(input.ChannelScreen, c)) }
 	if p.s.Halted {
 		command(contract.Continue{})
 	}
@@ -426,8 +410,7 @@ func comeBack(t *testing.T, p *play, alive processes, timers alarms, step func(i
 			case a.Takeover != nil && a.Takeover.Stage == TakeoverOpen:
 				command(contract.Detach{ID: a.ID})
 			case running && (a.Status == AgentRestarting || a.Status == AgentStopping || a.Takeover != nil):
-				step(input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef,
-					Body: bridge.Done{SessionID: a.SessionID}}})
+				step(byBridge(a.AgentRef, bridge.Done{SessionID: a.SessionID}))
 			}
 		}
 	}
@@ -509,15 +492,7 @@ func checkMoves(t *testing.T, before, after *State, f input.Body, out []input.Ef
 	t.Helper()
 	at := before.Task.Phase
 	_, none := f.(input.NoBridge)
-	for _, e := range out {
-		em, ok := e.(input.Emit)
-		if !ok {
-			continue
-		}
-		b, ok := em.Event.Body.(contract.State)
-		if !ok {
-			continue
-		}
+	for _, b := range said[contract.State](out) {
 		if !none && at != "" && b.From != string(at) {
 			t.Fatalf("%T led from %s, and the state was %s", f, b.From, at)
 		}
@@ -567,11 +542,8 @@ func checkNumbers(t *testing.T, before, after *State, f input.Body, out []input.
 // checkWithheld: some decider decides on each verdict that the Arbiter does not read.
 func checkWithheld(t *testing.T, s *State) {
 	t.Helper()
-	if s.budgetHolds() {
-		return
-	}
-	if s.Ending != nil || !s.Task.Phase.Live() || s.Paused || s.Conversation.Held || s.Rulings.DeciderRequest != nil ||
-		!s.Lifecycle.IsUp(LifecycleHere) || len(s.Agents) == 0 {
+	if s.budgetHolds() || s.Ending != nil || !s.Task.Phase.Live() || s.Paused || s.Conversation.Held ||
+		s.Rulings.DeciderRequest != nil || !s.Lifecycle.IsUp(LifecycleHere) || len(s.Agents) == 0 {
 		return
 	}
 	busy := s.Roster.EngagedBeside("") || s.Handoff.IsDue() || s.Agents[0].Status == AgentBusy ||
@@ -588,8 +560,7 @@ func checkWithheld(t *testing.T, s *State) {
 // randomOptions are options of a run with limits that are soon reached.
 func randomOptions(r *rand.Rand) runconfig.Options {
 	o := runconfig.Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: r.IntN(2) == 0, MaxExchanges: 8,
-		MaxIterations: 6, MaxOrchestrators: 3,
-		Cores: r.IntN(3)}
+		MaxIterations: 6, MaxOrchestrators: 3, Cores: r.IntN(3)}
 	if r.IntN(2) == 0 {
 		o.Task = "t"
 	}
@@ -643,9 +614,7 @@ func changedOptions(r *rand.Rand, o runconfig.Options) runconfig.Options {
 
 // machineInput is an input that the task machine reacts to; nil: none.
 func machineInput(r *rand.Rand, s *State) input.Body {
-	command := func(b contract.CommandBody) input.Body {
-		return input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: b}}
-	}
+	command := func(b contract.CommandBody) input.Body { return byHuman(input.ChannelStdin, b) }
 	if len(s.Agents) == 0 {
 		return nil
 	}
@@ -686,20 +655,16 @@ func machineInput(r *rand.Rand, s *State) input.Body {
 		return command(contract.Say{Text: "x", To: a.ID})
 	case 6:
 		if a.Status == AgentBusy { // fails
-			return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Turn{
-				MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: []bridge.Category{bridge.CatInvalidRequest,
-					bridge.CatTimeout, bridge.CatUsageLimit}[r.IntN(3)],
-			}}}
+			why := []bridge.Category{bridge.CatInvalidRequest, bridge.CatTimeout, bridge.CatUsageLimit}[r.IntN(3)]
+			return byBridge(a.AgentRef, bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: why})
 		}
 		return command(contract.ForceAgent{Mode: []string{"developer", "wizard"}[r.IntN(2)]})
 	case 7:
 		if a.Status == AgentBusy { // babbles
-			return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Turn{MessageIDs: a.Turn,
-				Outcome: bridge.TurnDone, Text: "hm"}}}
+			return byBridge(a.AgentRef, bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Text: "hm"})
 		}
 		if a.Status == AgentReady || a.Status == AgentStopping {
-			return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: "s",
-				Exit: bridge.Exit{Code: 1}}}}
+			return byBridge(a.AgentRef, bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}})
 		}
 	case 8:
 		if len(s.Handoff.Documents) > 0 {

@@ -17,7 +17,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -34,26 +33,35 @@ func checkInvariants(t *testing.T, s *State) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, a := range s.Agents {
-		if seen[a.ID] {
+		switch {
+		case seen[a.ID]:
 			t.Fatalf("two agents %s", a.ID)
+		case a.Status == AgentReady && len(a.Turn) > 0:
+			t.Fatalf("%s is %s and has a turn %v", a.ID, a.Status, a.Turn)
+		case s.Halted && a.Up():
+			t.Fatalf("halted, and %s is %s", a.ID, a.Status)
 		}
 		seen[a.ID] = true
 		checkTaken(t, a, s.Ending == nil)
-		if a.Status == AgentReady && len(a.Turn) > 0 {
-			t.Fatalf("%s is %s and has a turn %v", a.ID, a.Status, a.Turn)
-		}
 	}
-	carried := map[string]bool{}
+	carried, waiting := map[string]bool{}, 0
 	for _, m := range s.Conversation.Mail {
-		if a, _ := s.Agent(m.To); !a.Alive() && a.Status != AgentParked && s.Ending == nil {
+		switch a, _ := s.Agent(m.To); {
+		case !a.Alive() && a.Status != AgentParked && s.Ending == nil:
 			t.Fatalf("a %s waits for %s, which is %s", m.Kind, m.To, a.Status)
-		}
-		if !m.Sent && !m.Reported && len(m.Carries) > 0 {
+		case !m.Sent && !m.Reported && len(m.Carries) > 0:
 			t.Fatalf("unsent message %s carries %v", m.ID, m.Carries)
+		case !m.Reported:
+			waiting++
 		}
 		for _, c := range m.Carries {
 			carried[c] = true
 		}
+	}
+	// Every message to an agent was seen, waits, or was returned.
+	if l := s.Conversation.Ledger; l.Posted != l.Seen+l.Returned+l.Demoted+waiting || l.Sent < l.Seen ||
+		l.Resent > l.Sent || l.Swallowed > l.Resent {
+		t.Fatalf("the ledger is %+v, and %d wait", l, waiting)
 	}
 	for _, e := range s.Conversation.WorkLog {
 		if (e.Carrier != "") != carried[e.ID] {
@@ -65,25 +73,18 @@ func checkInvariants(t *testing.T, s *State) {
 	checkWithheld(t, s)
 	checkRequests(t, s)
 	checkLeftovers(t, s)
-	if s.Ending != nil && s.Task.Phase.Live() {
+	switch live := s.Task.Phase.Live(); {
+	case s.Ending != nil && live:
 		t.Fatalf("ending, and %s", s.Task.Phase)
-	}
-	for _, a := range s.Agents {
-		if s.Halted && a.Up() {
-			t.Fatalf("halted, and %s is %s", a.ID, a.Status)
-		}
-	}
-	if s.Lifecycle.TrustQuestion != nil && s.Ending == nil && !s.HumanPresent {
+	case s.Ending != nil:
+	case s.Lifecycle.TrustQuestion != nil && !s.HumanPresent:
 		t.Fatal("the run waits for a look at the workspace, and there is no bridge to take it")
-	}
-	if len(s.spentLimits()) > 0 && s.Ending == nil && s.Task.Phase.Live() &&
-		!s.HumanPresent && s.busyCount() == 0 && !s.AnyTakenOver() && !s.Handoff.IsDue() &&
-		s.Rulings.DeciderRequest == nil {
+	case len(s.spentLimits()) > 0 && live && !s.HumanPresent && s.busyCount() == 0 && !s.AnyTakenOver() &&
+		!s.Handoff.IsDue() && s.Rulings.DeciderRequest == nil:
 		t.Fatal("a limit of costs is spent, no human is there to raise it, and the run does not end")
-	}
 	// A dialogue never stalls silently: if no agent is busy and nothing is in progress, the run waits for an
 	// answer from outside.
-	if s.Ending == nil && s.Task.Phase.Live() && stalled(s) {
+	case live && stalled(s):
 		t.Fatalf("stalled in %s: %s", s.Task.Phase, s.LivingText())
 	}
 }
@@ -122,11 +123,8 @@ func checkEffects(t *testing.T, before *State, out []input.Effect) {
 
 // stalled reports whether nothing will ever happen by itself.
 func stalled(s *State) bool {
-	if s.budgetHolds() {
-		return false
-	}
 	waits := s.Paused || s.Conversation.Held || s.Question.Open != nil
-	if waits && s.HumanPresent || len(s.Agents) == 0 || s.Task.Text == "" {
+	if s.budgetHolds() || waits && s.HumanPresent || len(s.Agents) == 0 || s.Task.Text == "" {
 		return false
 	}
 	for _, a := range s.Agents {
@@ -208,26 +206,14 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 		checkInvariants(t, &s)
 		timers.follow(body, out)
 		timers.check(t, &s)
-		raw := testkit.Must(input.EncodeInput(input.Input{At: at, Body: body}))(t)
-		kind := journal.Input
-		if input.Narrates(body) {
-			kind = journal.Narration
-		}
-		testkit.OK(t, fold.Take(journal.Record{Seq: uint64(i), Kind: kind, Payload: raw}))
+		testkit.OK(t, fold.Take(recordOf(t, input.Input{At: at, Body: body}, i)))
 		if after != fingerprint(t, &fold.State) {
 			t.Fatalf("the journal folds to another state after %T:\n%s", body, cmp.Diff(s, fold.State))
 		}
-		for _, e := range out {
-			if _, ok := e.(input.Finish); ok {
-				finished++
-			}
-		}
-		if beginsProcessRun(body) {
+		if finished += len(ofType[input.Finish](out)); beginsProcessRun(body) {
 			finished = 0
 		}
-		if finished > 1 {
-			t.Fatal("finished twice")
-		}
+		testkit.Need(t, finished <= 1, "finished twice")
 	}
 }
 
@@ -264,9 +250,7 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 	if len(s.Agents) > 0 && r.IntN(8) == 0 {
 		return handsInput(r, s, a)
 	}
-	event := func(b bridge.EventBody) input.Body {
-		return input.AgentEvent{Event: bridge.Event{AgentRef: ref, Body: b}}
-	}
+	event := func(b bridge.EventBody) input.Body { return byBridge(ref, b) }
 	switch r.IntN(12) {
 	case 0, 1:
 		switch {
@@ -317,8 +301,7 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 		return input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: ref, Request: []string{"p1", "p2"}[r.IntN(2)],
 			Tool: "Bash", Input: json.RawMessage(`{}`)}, Behavior: behaviors[r.IntN(4)], By: contract.ByRule}
 	case 9:
-		return input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
-			Body: randomCommand(r, s)}}
+		return byHuman(input.ChannelStdin, randomCommand(r, s))
 	case 10:
 		if len(a.Turn) > 0 {
 			return input.NotSent{Agent: ref, MessageID: a.Turn[0], Message: "m"}
@@ -495,11 +478,8 @@ func checkRequests(t *testing.T, s *State) {
 		a, _ := s.Agent(p.Params.ID)
 		testkit.Need(t, p.Check || a.Up(), "%s is %s, and its request %s is open", a.ID, a.Status, p.ID)
 	}
-	if len(s.Permission.Open) > 0 && !s.HumanPresent && s.Permission.Reconsidering == 0 {
-		t.Fatalf("requests are open after the end: %v", seen)
-	}
-	if s.Ending != nil && len(s.Permission.Open) > 0 {
-		t.Fatalf("requests are open in a run that ends: %v", seen)
+	if len(s.Permission.Open) > 0 && (s.Ending != nil || !s.HumanPresent && s.Permission.Reconsidering == 0) {
+		t.Fatalf("requests are open in a run that ends, or that no human answers: %v", seen)
 	}
 }
 
@@ -585,10 +565,8 @@ func checkLeftovers(t *testing.T, s *State) {
 // checkRenewing: a renewal that holds mail back is in progress, and nothing else holds it.
 func checkRenewing(t *testing.T, s *State) {
 	t.Helper()
-	if s.Ending != nil || !s.Task.Phase.Live() || len(s.Agents) == 0 || s.Paused || s.Conversation.Held {
-		return
-	}
-	if s.budgetHolds() {
+	if s.Ending != nil || !s.Task.Phase.Live() || len(s.Agents) == 0 || s.Paused || s.Conversation.Held ||
+		s.budgetHolds() {
 		return
 	}
 	a := s.Agents[0]
@@ -607,11 +585,8 @@ func checkRenewing(t *testing.T, s *State) {
 	}
 	switch s.Renewal.Stage {
 	case RenewalAsked:
-		asked := a.Troubles > 0
-		for _, m := range slices.Concat(s.Conversation.Mail, s.Conversation.InTurn) {
-			asked = asked || m.To == a.ID && !s.Renewal.Withholds(m.Kind)
-		}
-		if !asked {
+		asks := func(m Mail) bool { return m.To == a.ID && !s.Renewal.Withholds(m.Kind) }
+		if a.Troubles <= 0 && !slices.ContainsFunc(slices.Concat(s.Conversation.Mail, s.Conversation.InTurn), asks) {
 			t.Fatal("the Arbiter's renewal is due, and no request asks for it")
 		}
 	case RenewalGiven:
@@ -642,9 +617,7 @@ func checkHeirs(t *testing.T, s *State) {
 // sometimes it is disturbed.
 func renewingInput(r *rand.Rand, s *State) input.Body {
 	a := *s.Agents[0]
-	event := func(b bridge.EventBody) input.Body {
-		return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: b}}
-	}
+	event := func(b bridge.EventBody) input.Body { return byBridge(a.AgentRef, b) }
 	switch {
 	case a.Status == AgentRestarting && r.IntN(3) > 0:
 		return event(bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
@@ -652,34 +625,30 @@ func renewingInput(r *rand.Rand, s *State) input.Body {
 		return input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 1000, Resumed: !a.NewSession,
 			Deliveries: randomStatuses(r, a)}}
 	case s.Renewal.Stage == RenewalAsked && a.Status == AgentBusy:
-		full := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(
-			`{"decision":"HANDOFF","message":"m","reason":"r","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k"}}`)}
-		checked := full
-		checked.Verdict = json.RawMessage(
-			`{"decision":"HANDOFF","message":"m","reason":"r","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k","checks":[{"command":"ls","expect":""}]}}`)
-		stopped := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted}
-		spent := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong}
-		limited := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatUsageLimit}
-		done := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone,
-			Verdict: json.RawMessage(`{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`)}
+		ends := func(o string, c bridge.Category, verdict string) input.Body {
+			return event(bridge.Turn{MessageIDs: a.Turn, Outcome: o, Category: c, Verdict: json.RawMessage(verdict)})
+		}
+		const handoff = `{"decision":"HANDOFF","message":"m","reason":"r",` +
+			`"handoff":{"accomplished":["a"],"remaining":[],"key_context":"k"`
+		full := ends(bridge.TurnDone, "", handoff+`}}`)
 		return []input.Body{
-			event(full), event(full), event(checked), event(stopped), event(spent), event(limited), event(done),
-			input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
-				Body: contract.Say{Text: "x", Strength: contract.Steer}}},
-			input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
-				Body: contract.Say{Text: "x", Strength: contract.Stop}}},
+			full, full, ends(bridge.TurnDone, "", handoff+`,"checks":[{"command":"ls","expect":""}]}}`),
+			ends(bridge.TurnInterrupted, "", ""), ends(bridge.TurnFailed, bridge.CatPromptTooLong, ""),
+			ends(bridge.TurnFailed, bridge.CatUsageLimit, ""),
+			ends(bridge.TurnDone, "", `{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`),
+			byHuman(input.ChannelStdin, contract.Say{Text: "x", Strength: contract.Steer}),
+			byHuman(input.ChannelStdin, contract.Say{Text: "x", Strength: contract.Stop}),
 			event(bridge.Compact{Trigger: "auto", PreTokens: 9}), event(bridge.Context{Tokens: 1, Window: 100, Pct: 1}),
 		}[r.IntN(11)]
 	case a.CompactionBlocked && a.Status == AgentBusy:
 		return []input.Body{input.Timer{Key: CompactionBlockedPrefix + RunOf(a.AgentRef)},
 			event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted})}[r.IntN(2)]
 	case s.Paused:
-		return input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
-			Body: contract.Continue{}}}
+		return byHuman(input.ChannelStdin, contract.Continue{})
 	case a.Status == AgentBusy:
 		return []input.Body{
 			event(bridge.Context{Tokens: 99, Window: 100, Pct: 99}), event(bridge.Compact{Trigger: "auto", Blocked: true}),
-			input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Pause{}}},
+			byHuman(input.ChannelStdin, contract.Pause{}),
 			event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatCompaction}),
 		}[r.IntN(4)]
 	}
@@ -689,8 +658,7 @@ func renewingInput(r *rand.Rand, s *State) input.Body {
 			return []input.Body{
 				input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: author, Request: h.Request, Tool: "Check",
 					Input: json.RawMessage(`{}`)}, Behavior: "ask"},
-				input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
-					Body: contract.Permit{Request: h.Request, Behavior: "allow"}}},
+				byHuman(input.ChannelStdin, contract.Permit{Request: h.Request, Behavior: "allow"}),
 				input.Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Request: h.Request,
 					Result: bridge.CheckResult{SHA256: "s"}},
 				input.Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Request: "another", Failed: "denied"},

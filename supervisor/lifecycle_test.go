@@ -256,7 +256,7 @@ func TestStartsAreQueued(t *testing.T) {
 		}
 		testkit.Same(t, "are starting", want, starting())
 		if n == 7 {
-			p.do(input.NotSpawned{Agent: p.agent(want[0]).AgentRef, Category: bridge.CatStart, Message: "no"})
+			p.notSpawned(want[0], bridge.CatStart, "no")
 		} else {
 			p.spawned(want[0])
 		}

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -273,12 +272,8 @@ func TestFuse(t *testing.T) {
 	p.contains("in its turn", p.lastSent(one), "its fuse of $1.0000", "kind handoff")
 	p.happen(one, bridge.Spent{CostUSD: 0.99})
 	out := p.happen(one, bridge.Spent{CostUSD: 1.04})
-	killed := slices.ContainsFunc(out, func(e input.Effect) bool {
-		k, ok := e.(input.Kill)
-		return ok && k.Agent.ID == one
-	})
-	a := p.agent(one)
-	testkit.Need(t, killed && a.Status == AgentParked, "%s, %v", a.Status, out)
+	a, kills := p.agent(one), ofType[input.Kill](out)
+	testkit.Need(t, len(kills) == 1 && kills[0].Agent.ID == one && a.Status == AgentParked, "%s, %v", a.Status, out)
 	testkit.Same(t, "told", []string{"set", "warn", "blown"}, p.fuses(one))
 	p.happen(one, bridge.Turn{Outcome: bridge.TurnLost, CostUSD: 1.04})
 	p.happen(one, bridge.Done{Exit: bridge.Exit{Expected: true}})
@@ -301,7 +296,7 @@ func TestFuseIsRaisedAtOnce(t *testing.T) {
 	p.mustCommand(contract.Choose{Option: "retry"})
 	p.spawned(one)
 	lost := bridge.Turn{Outcome: bridge.TurnLost, CostUSD: 1.04}
-	p.do(input.AgentEvent{Event: bridge.Event{AgentRef: first, Body: lost}})
+	p.do(byBridge(first, lost))
 	testkit.Same(t, "cents", 104, cents(p.s.Spent()))
 
 	p, one = fused(t, func(o *runconfig.Options) { o.Cores = 1 })
@@ -317,21 +312,12 @@ func TestFuseAtTheEndOfATurn(t *testing.T) {
 	p, one := fused(t, nil)
 	p.costs(one, 1.2, report("question", "which?", true))
 	testkit.Same(t, "who asks", AgentParked, p.agent(one).Status)
-	p.contains("the Arbiter", p.lastSent("arbiter")+p.status(), "its fuse is spent ($1.2000 of $1.0000)", "fuse_usd")
+	p.contains("the Arbiter", p.sentTo("arbiter"), "its fuse is spent ($1.2000 of $1.0000)", "fuse_usd")
 	p, one = fused(t, nil)
 	p.costs(one, 1.2, report("done", "all", true))
 	if a := p.agent(one); a.Status == AgentParked || a.Standing != AgentFinished {
 		t.Errorf("who is done is %s, %s", a.Status, a.Standing)
 	}
-}
-
-// status is everything that was said to the Arbiter so far.
-func (p *play) status() string {
-	var b strings.Builder
-	for _, m := range p.sends("arbiter") {
-		fmt.Fprintln(&b, m.Content)
-	}
-	return b.String()
 }
 
 // TestDefaultFuse: a quarter of what is left of the run's limit; none without one. A model cannot exceed what the human
@@ -408,8 +394,8 @@ func TestAFuseIsPassedByOneCallAtMost(t *testing.T) {
 			if a.Fuse.Level != "" {
 				kind = "handoff"
 			}
-			raw, _ := json.Marshal(report(kind, "so far", kind == "handoff"))
-			p.turn(id, bridge.Turn{CostUSD: live, Verdict: raw, Files: []string{"a.go"}})
+			p.turn(id, verdictTurn(report(kind, "so far", kind == "handoff"),
+				bridge.Turn{CostUSD: live, Files: []string{"a.go"}}))
 			if kind == "handoff" {
 				id = p.spawn("go on")
 				p.verdict("arbiter", ruling("CONTINUE", "Wait."))
@@ -478,13 +464,7 @@ func TestQuotaReserve(t *testing.T) {
 			p.say("hurry")
 			n := len(p.sends("arbiter")) + len(p.sends(one))
 			testkit.Check(t, n == before, "%d messages were sent past the reserve", n-before)
-			timers := effects[input.SetTimer](p)
-			after := time.Duration(0)
-			for _, timer := range timers {
-				if timer.Key == ResetTimer {
-					after = timer.After
-				}
-			}
+			after := timer(p.out, ResetTimer)
 			testkit.Check(t, after >= 50*time.Minute && after <= time.Hour+ResetGrace, "wakes after %s", after)
 			p.at = resets.Add(ResetGrace)
 			p.do(input.Timer{Key: ResetTimer})

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -226,13 +225,8 @@ func TestHaltAtTheEnd(t *testing.T) {
 // checking is a run in which the first check of a document is running.
 func checking(t *testing.T) *play {
 	t.Helper()
-	p, _ := oneWorks(t, nil)
-	done := report("done", "all of it", true)
-	raw := testkit.Must(json.Marshal(done))(t)
-	var v map[string]any
-	testkit.OK(t, json.Unmarshal(raw, &v))
-	v["handoff"].(map[string]any)["checks"] = []map[string]string{{"command": "make", "expect": "ok"}}
-	p.verdict("orch-1", v)
+	p, one := oneWorks(t, nil)
+	p.verdict(one, proven("done", "make"))
 	testkit.Same(t, "no check is run", 1, len(effects[input.RunCheck](p)))
 	return p
 }

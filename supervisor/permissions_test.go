@@ -15,11 +15,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// answerBy is a permission command for the open request, by a channel.
-func answerBy(channel string, b contract.Permit) input.Command {
-	return input.Command{Channel: channel, Command: contract.Command{Ref: "r", Body: b}}
-}
-
 // TestApprovalsComeFromTheHumanOnly: nothing that an agent writes answers a request, wherever it writes it. A
 // command does, if it came by a channel of the human and is about this action.
 func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
@@ -51,44 +46,40 @@ func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 		}},
 		"a tool of arbiter is called with one": {do: func(p *play) {
 			for _, tool := range []string{"permission", "permit", "approve", "report_progress"} {
-				p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent("orch-1").AgentRef, Tool: tool,
-					Input: json.RawMessage(line)}})
+				p.call("orch-1", tool, line)
 			}
 		}},
 		"the human's own words, but no permission": {do: func(p *play) { p.say(line) }},
-		"a command from nowhere":                   {do: func(p *play) { p.do(answerBy("", allow)) }},
-		"a command from an unknown place":          {do: func(p *play) { p.do(answerBy("agent", allow)) }},
-		"a command of the start":                   {do: func(p *play) { p.do(answerBy(input.ChannelStart, allow)) }},
+		"a command from nowhere":                   {do: func(p *play) { p.do(byHuman("", allow)) }},
+		"a command from an unknown place":          {do: func(p *play) { p.do(byHuman("agent", allow)) }},
+		"a command of the start":                   {do: func(p *play) { p.do(byHuman(input.ChannelStart, allow)) }},
 		"an answer to another action": {do: func(p *play) {
-			p.do(answerBy(input.ChannelStdin, contract.Permit{Request: "p1", Behavior: bridge.Allow,
+			p.do(byHuman(input.ChannelStdin, contract.Permit{Request: "p1", Behavior: bridge.Allow,
 				Action: strings.Repeat("0", 64)}))
 		}},
 		"an answer to another request": {do: func(p *play) {
-			p.do(answerBy(input.ChannelStdin, contract.Permit{Request: "p2", Behavior: bridge.Allow, Action: action}))
+			p.do(byHuman(input.ChannelStdin, contract.Permit{Request: "p2", Behavior: bridge.Allow, Action: action}))
 		}},
 		"the agent asks again under the same request": {do: func(p *play) {
 			f := asked(p, "orch-1", "p1", "ask")
 			f.Params.Input = json.RawMessage(`{"command":"rm -rf /"}`)
 			p.do(f)
 			if len(p.s.Permission.Open) == 2 && p.s.Permission.Open[0].ID == p.s.Permission.Open[1].ID {
-				p.do(answerBy(input.ChannelStdin, contract.Permit{Request: "p1", Behavior: bridge.Allow, Action: keyOf(f.Params)}))
+				again := allow
+				again.Action = keyOf(f.Params)
+				p.do(byHuman(input.ChannelStdin, again))
 			}
 		}},
-		"stdin":  {do: func(p *play) { p.do(answerBy(input.ChannelStdin, allow)) }, approves: true},
-		"screen": {do: func(p *play) { p.do(answerBy(input.ChannelScreen, allow)) }, approves: true},
-		"socket": {do: func(p *play) { p.do(answerBy(input.ChannelSocket, allow)) }, approves: true},
+		"stdin":  {do: func(p *play) { p.do(byHuman(input.ChannelStdin, allow)) }, approves: true},
+		"screen": {do: func(p *play) { p.do(byHuman(input.ChannelScreen, allow)) }, approves: true},
+		"socket": {do: func(p *play) { p.do(byHuman(input.ChannelSocket, allow)) }, approves: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := base.fork(t)
 			c.do(p)
-			allowed, denied := 0, 0
-			for _, a := range effects[input.PermissionRespond](p) {
-				if a.Result.Behavior == bridge.Allow {
-					allowed++
-				} else {
-					denied++ // when the turn is over, nothing waits for an answer any more
-				}
-			}
+			allowed := testkit.Count(effects[input.PermissionRespond](p),
+				func(a input.PermissionRespond) bool { return a.Result.Behavior == bridge.Allow })
+			denied := len(effects[input.PermissionRespond](p)) - allowed // after the turn nothing waits any more
 			for _, b := range told[contract.Permission](p) {
 				testkit.Check(t, b.By != "human" || c.approves, "%+v", b)
 			}
@@ -118,7 +109,7 @@ func answering(t *testing.T, command string, c contract.Permit) (p *play, reques
 	testkit.Need(t, asked.Action == input.PermissionKey(request.Tool, request.Input) &&
 		slices.Equal(asked.Suggestions, []string{"Bash(make *)"}), "asked: %+v", asked)
 	c.Request = "p1"
-	p.do(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: c}})
+	p.do(byHuman(input.ChannelStdin, c))
 	return p, request
 }
 
@@ -176,38 +167,33 @@ func TestScopesOfAnAnswer(t *testing.T) {
 	}
 }
 
-// TestADenialForTheRun: a denial for the run becomes a rule of the run, which also applies in a later process.
+// TestADenialForTheRun: a denial for the run becomes rules of the run, which also apply in a later process. The rules
+// of an answer, with commas between them, become rules one by one. An answer that names no rule between its commas is
+// about the same action.
 func TestADenialForTheRun(t *testing.T) {
-	denial := contract.Permit{Behavior: "deny", Scope: "run", Rule: "Bash(make *)", Message: "No."}
-	p, _ := answering(t, "make all", denial)
-	want := contract.Permission{
-		Request: "p1", Behavior: "deny", By: "human", Tool: "Bash", Rule: "Bash(make *)", Scope: "run", Reason: "No.",
-		Action: input.PermissionKey("Bash", bashParams("make all").Input),
-	}
-	testkit.Same(t, "", want, last[contract.Permission](p))
-	testkit.Check(t, slices.Equal(p.s.Options.Deny, []string{"Bash(make *)"}) && len(p.s.Permission.Rules) == 0,
-		"denied by %v, allowed by %v", p.s.Options.Deny, p.s.Permission.Rules)
-	p.resume("")
-	testkit.Same(t, "the next process run denies by", []string{"Bash(make *)"}, p.s.Options.Deny)
-}
-
-// TestADenialBySeveralRules: the rules of an answer, with commas between them, become rules of the run one by one. An
-// answer that names no rule between its commas is about the same action.
-func TestADenialBySeveralRules(t *testing.T) {
 	for rule, want := range map[string][]string{
 		"Bash(make *), Bash(cd a, b)": {"Bash(make *)", "Bash(cd a, b)"}, "Bash(make *),": {"Bash(make *)"}, " , ": nil,
+		"Bash(make *)": {"Bash(make *)"},
 	} {
-		p, request := answering(t, "make all", contract.Permit{Behavior: "deny", Scope: "run", Rule: rule})
-		testkit.Check(t, slices.Equal(p.s.Options.Deny, want), "%q: denied by %q", rule, p.s.Options.Deny)
+		denial := contract.Permit{Behavior: "deny", Scope: "run", Rule: rule, Message: "No."}
+		p, request := answering(t, "make all", denial)
+		testkit.Check(t, slices.Equal(p.s.Options.Deny, want) && len(p.s.Permission.Rules) == 0,
+			"%q: denied by %q, allowed by %v", rule, p.s.Options.Deny, p.s.Permission.Rules)
 		for _, rule := range p.s.Options.Deny {
-			_, err := policy.ParseRule(rule)
-			testkit.OK(t, err)
+			testkit.OK(t, testkit.Err(policy.ParseRule(rule)))
+		}
+		told := contract.Permission{Request: "p1", Behavior: "deny", By: "human", Tool: "Bash", Rule: "Bash(make *)",
+			Scope: "run", Reason: "No.", Action: keyOf(request)}
+		if rule == told.Rule {
+			testkit.Same(t, "told", told, last[contract.Permission](p))
 		}
 		again := request
 		again.Request = "p2"
 		p.do(input.PermissionAsked{Params: again, Behavior: bridge.Ask, By: policy.ByMode})
 		asks := len(p.s.Permission.Open) > 0 // unless the loop finds that a rule decides
 		testkit.Same(t, rule+": the same action is asked about", want != nil, asks)
+		p.resume("")
+		testkit.Check(t, slices.Equal(p.s.Options.Deny, want), "%q: the next denies by %q", rule, p.s.Options.Deny)
 	}
 }
 
@@ -269,35 +255,22 @@ func TestEveryAgentIsJudged(t *testing.T) {
 func TestChangedRulesReachTheAgents(t *testing.T) {
 	p := begin(t, nil)
 	p.spawn("work")
-	given := func(e []input.Effect) (list []input.GiveRules) {
-		for _, e := range e {
-			if g, ok := e.(input.GiveRules); ok {
-				list = append(list, g)
-			}
-		}
-		return list
-	}
-	change := contract.Command{Body: contract.Configure{Deny: "Bash(git push *)"}}
-	got := given(p.do(input.Command{Channel: input.ChannelStdin, Command: change}))
+	got := ofType[input.GiveRules](p.do(byHuman(input.ChannelStdin, contract.Configure{Deny: "Bash(git push *)"})))
 	testkit.Check(t, len(got) == 1 && got[0].Agent == (bridge.AgentRef{}), "after a change: %+v", got)
 	p.spawn("more") // it starts with the rules before the change
 	late := testkit.Only(effects[input.GiveRules](p), func(g input.GiveRules) bool { return g.Agent.ID == "orch-2" })
 	testkit.Same(t, fmt.Sprintf("an agent that started meanwhile: %+v", effects[input.GiveRules](p)), 1, len(late))
 	failed := input.RulesGiven{Agent: p.agent("orch-1").AgentRef, Failed: "it has not taken the deny rule"}
-	if out := p.do(failed); len(out) != 1 {
-		t.Errorf("a failure: %+v", out)
-	} else if e, ok := out[0].(input.Emit).Event.Body.(contract.Error); !ok ||
-		!strings.Contains(e.Message, "has not taken") {
-		t.Errorf("a failure: %+v", out)
-	}
+	out := p.do(failed)
+	p.contains("a failure", last[contract.Error](p).Message, "has not taken")
+	testkit.Same(t, "effects of a failure", 1, len(out))
 	failed.Agent.Generation--
 	testkit.Empty(t, "of an earlier process", p.do(failed))
 }
 
 // bashParams is a call of Bash before it is judged.
 func bashParams(command string) bridge.JudgeParams {
-	raw, _ := json.Marshal(map[string]string{"command": command})
-	return bridge.JudgeParams{Tool: "Bash", Input: raw, ToolUse: "toolu_1"}
+	return bridge.JudgeParams{Tool: "Bash", Input: member("command", command), ToolUse: "toolu_1"}
 }
 
 // TestEveryRequestEndsAfterACrash: a request is open when Arbiter is killed. Whatever becomes of its agent then, the
@@ -331,11 +304,11 @@ func TestEveryRequestEndsAfterACrash(t *testing.T) {
 		}, false, contract.ByWithdrawn},
 		"its agent does not start": {func(p *play, id string) {
 			p.restartDue(id)
-			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatStart, Message: "exit code 1"})
+			p.notSpawned(id, bridge.CatStart, "exit code 1")
 		}, false, contract.ByWithdrawn},
 		"its first start fails": {func(p *play, id string) {
 			p.restartDue(id)
-			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatTrust, Message: "changed"})
+			p.notSpawned(id, bridge.CatTrust, "changed")
 			p.do(input.Spawned{Agent: p.agent(id).AgentRef, Result: p.remembers(id, bridge.DeliveryBegun)})
 			asksAgain(p, id)
 		}, true, ""},

@@ -140,7 +140,7 @@ func (p *play) spawned(id string) {
 
 func (p *play) happen(id string, b bridge.EventBody) []input.Effect {
 	p.t.Helper()
-	return p.do(input.AgentEvent{Event: bridge.Event{AgentRef: p.agent(id).AgentRef, Body: b}})
+	return p.do(byBridge(p.agent(id).AgentRef, b))
 }
 
 // turn ends the agent's running turn: its messages are delivered, and t follows.
@@ -148,9 +148,7 @@ func (p *play) turn(id string, t bridge.Turn) []input.Effect {
 	p.t.Helper()
 	a := p.agent(id)
 	testkit.Need(p.t, a.Status == AgentBusy, "%s has no turn to end: it is %s", id, a.Status)
-	for _, m := range a.Turn {
-		p.happen(id, bridge.Delivered{MessageID: m, Proof: "lifecycle"})
-	}
+	p.proven(id)
 	t.MessageIDs = p.agent(id).Turn
 	if t.Outcome == "" {
 		t.Outcome = bridge.TurnDone
@@ -180,13 +178,21 @@ func (p *play) verdict(id string, v map[string]any) []input.Effect {
 
 // verdictTurn is a turn that ends with a verdict.
 func verdictTurn(v map[string]any, t bridge.Turn) bridge.Turn {
+	t.Verdict = object(v)
+	return t
+}
+
+// object is a value as JSON.
+func object(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
 	}
-	t.Verdict = raw
-	return t
+	return raw
 }
+
+// member is a JSON object with one text.
+func member(field, text string) json.RawMessage { return object(map[string]string{field: text}) }
 
 func ruling(decision, message string, more ...string) map[string]any {
 	v := map[string]any{"decision": decision, "message": message, "reason": "because"}
@@ -208,18 +214,36 @@ func report(kind, message string, expects bool) map[string]any {
 	return v
 }
 
+// byBridge is what the bridge tells of a process, and byHuman a command that came by a channel.
+func byBridge(ref bridge.AgentRef, b bridge.EventBody) input.Body {
+	return input.AgentEvent{Event: bridge.Event{AgentRef: ref, Body: b}}
+}
+
+func byHuman(channel string, b contract.CommandBody) input.Command {
+	return input.Command{Channel: channel, Command: contract.Command{Ref: "r", Body: b}}
+}
+
+// notSpawned is a start of the agent that fails.
+func (p *play) notSpawned(id string, c bridge.Category, message string) []input.Effect {
+	p.t.Helper()
+	return p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: c, Message: message})
+}
+
+// leaves has the Arbiter release an Orchestrator, which ends.
+func (p *play) leaves(id string) {
+	p.t.Helper()
+	p.call("arbiter", "release_orchestrator", `{"id":"`+id+`","reason":"enough"}`)
+	p.ends(id)
+}
+
 // call makes an agent call one of our tools and returns the answer.
 func (p *play) call(id, tool, raw string) input.AnswerTool {
 	p.t.Helper()
 	out := p.do(input.ToolCalled{Call: "c1", Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: tool,
 		Input: json.RawMessage(raw)}})
-	for _, e := range out {
-		if a, ok := e.(input.AnswerTool); ok {
-			return a
-		}
-	}
-	p.t.Fatalf("%s was not answered: %v", tool, out)
-	return input.AnswerTool{}
+	answers := ofType[input.AnswerTool](out)
+	testkit.Need(p.t, len(answers) > 0, "%s was not answered: %v", tool, out)
+	return answers[0]
 }
 
 // spawn lets the Arbiter call spawn_orchestrator and brings up the new Orchestrator.
@@ -235,19 +259,13 @@ func (p *play) spawn(brief string) string {
 // command gives a human's command and reports whether it was accepted.
 func (p *play) command(b contract.CommandBody) (bool, string) {
 	p.t.Helper()
-	for _, e := range p.do(p.s.ExactInput(input.Command{Channel: input.ChannelStdin,
-		Command: contract.Command{Ref: "r", Body: b}})) {
-		if em, ok := e.(input.Emit); ok {
-			switch b := em.Event.Body.(type) {
-			case contract.Accepted:
-				return true, b.Message
-			case contract.Rejected:
-				return false, b.Message
-			}
-		}
+	out := p.do(p.s.ExactInput(byHuman(input.ChannelStdin, b)))
+	yes, no := said[contract.Accepted](out), said[contract.Rejected](out)
+	testkit.Need(p.t, len(yes)+len(no) > 0, "command %T was neither accepted nor rejected", b)
+	if len(yes) > 0 {
+		return true, yes[0].Message
 	}
-	p.t.Fatalf("command %T was neither accepted nor rejected", b)
-	return false, ""
+	return false, no[0].Message
 }
 
 func (p *play) say(text string, more ...string) {
@@ -265,13 +283,9 @@ func (p *play) say(text string, more ...string) {
 // lastSent returns the last message to the agent.
 func (p *play) lastSent(id string) string {
 	p.t.Helper()
-	for i := len(p.out) - 1; i >= 0; i-- {
-		if s, ok := p.out[i].(input.Send); ok && s.Params.ID == id {
-			return s.Params.Content
-		}
-	}
-	p.t.Fatalf("nothing was sent to %s", id)
-	return ""
+	list := p.sends(id)
+	testkit.Need(p.t, len(list) > 0, "nothing was sent to %s", id)
+	return list[len(list)-1].Content
 }
 
 // ofType are the effects of one type, oldest first, and said the events.
@@ -301,10 +315,7 @@ func effects[E input.Effect](p *play) []E { return ofType[E](p.out) }
 func last[B contract.Body](p *play) B {
 	p.t.Helper()
 	list := told[B](p)
-	if len(list) == 0 {
-		var none B
-		p.t.Fatalf("no %s event", none.EventName())
-	}
+	testkit.Need(p.t, len(list) != 0, "no %T event", *new(B))
 	return list[len(list)-1]
 }
 
@@ -312,16 +323,11 @@ func last[B contract.Body](p *play) B {
 func (p *play) crash(id string, n int) {
 	p.t.Helper()
 	for range n {
-		a := p.agent(id)
-		if len(a.Turn) > 0 {
-			p.happen(id, bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnLost})
-		}
-		p.happen(id, bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Code: -1, Signal: "killed", Stderr: "oom"}})
+		p.dies(id)
 		if p.agent(id).Status != AgentDown {
 			return
 		}
-		p.restartDue(id)
-		p.do(input.Spawned{Agent: p.agent(id).AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true}})
+		p.comes(id, bridge.SpawnResult{Resumed: true})
 	}
 }
 
@@ -329,11 +335,7 @@ func (p *play) crash(id string, n int) {
 func (p *play) loseBridge() {
 	p.t.Helper()
 	for p.s.Ending == nil {
-		p.do(input.BridgeLost{Message: "gone"})
-		p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
-		if p.s.Ending == nil {
-			p.do(input.BridgeBack{})
-		}
+		p.bridgeReturns()
 	}
 }
 
@@ -377,12 +379,14 @@ func (p *play) endsAs(status string, exit contract.Exit, summary ...string) cont
 	return r
 }
 
-// bridgeReturns ends the bridge and opens another.
+// bridgeReturns ends the bridge and opens another, unless that ends the run.
 func (p *play) bridgeReturns() {
 	p.t.Helper()
 	p.do(input.BridgeLost{Message: "gone"})
 	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
-	p.do(input.BridgeBack{})
+	if p.s.Ending == nil {
+		p.do(input.BridgeBack{})
+	}
 }
 
 // finished lets the agents stop and returns the result and the exit code.
@@ -407,15 +411,15 @@ func (p *play) dies(id string) {
 	if len(a.Turn) > 0 {
 		p.happen(id, bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnLost})
 	}
-	p.happen(id, bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Code: -1, Signal: "killed"}})
+	p.happen(id, bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Code: -1, Signal: "killed", Stderr: "oom"}})
 }
 
 // comes brings up the next process of an agent that is down; history is what its session's history says about
 // what was open.
 func (p *play) comes(id string, history bridge.SpawnResult) []input.Effect {
 	p.t.Helper()
-	if a := p.agent(id); a.Status == AgentDown {
-		p.do(input.Timer{Key: RestartPrefix + RunOf(a.AgentRef)})
+	if p.agent(id).Status == AgentDown {
+		p.restartDue(id)
 	}
 	a := p.agent(id)
 	testkit.Need(p.t, a.Status == AgentStarting, "%s does not start: it is %s", id, a.Status)
@@ -428,12 +432,8 @@ func (p *play) comes(id string, history bridge.SpawnResult) []input.Effect {
 // remembers is a history that says the same about everything that is open.
 func (p *play) remembers(id, fate string) bridge.SpawnResult {
 	p.t.Helper()
-	r := bridge.SpawnResult{Resumed: true}
-	for _, wire := range p.agent(id).Turn {
-		f := bridge.DeliveryStatus{MessageID: wire, Status: fate}
-		r.Deliveries = append(r.Deliveries, f)
-	}
-	return r
+	return bridge.SpawnResult{Resumed: true, Deliveries: testkit.Each(p.agent(id).Turn,
+		func(wire string) bridge.DeliveryStatus { return bridge.DeliveryStatus{MessageID: wire, Status: fate} })}
 }
 
 // rebirth ends a process and brings up the next one, with a history.
@@ -463,7 +463,7 @@ func (p *play) stopped() {
 	p.do(input.Signal{Signal: "INT"})
 	for _, a := range p.s.Agents {
 		if a.Status == AgentStopping {
-			p.happen(a.ID, bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
+			p.ends(a.ID)
 		}
 	}
 	p.do(input.Stopped{})
@@ -519,13 +519,12 @@ func timer(out []input.Effect, key string) time.Duration {
 	return 0
 }
 
-// ruledStatus is a history in which the first open message has its verdict and the others are unchanged.
-func ruledStatus(verdict map[string]any, wire string) bridge.DeliveryStatus {
-	raw, err := json.Marshal(verdict)
-	if err != nil {
-		panic(err)
-	}
-	return bridge.DeliveryStatus{MessageID: wire, Status: bridge.DeliveryRuled, Verdict: raw}
+// hadRuled ends the process of an agent whose session has a verdict that nobody received, and brings up the next one.
+func (p *play) hadRuled(id string, verdict map[string]any) {
+	p.t.Helper()
+	p.dies(id)
+	p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{
+		{MessageID: p.agent(id).Turn[0], Status: bridge.DeliveryRuled, Verdict: object(verdict)}}})
 }
 
 // folds compares the state of a play with the state computed from its journal.
@@ -547,14 +546,18 @@ func records(t testing.TB, list []input.Input) []journal.Record {
 		if !input.Recorded(in.Body) {
 			continue
 		}
-		raw := testkit.Must(input.EncodeInput(in))(t)
-		kind := journal.Input
-		if input.Narrates(in.Body) {
-			kind = journal.Narration
-		}
-		out = append(out, journal.Record{Seq: uint64(i + 1), Kind: kind, Payload: raw})
+		out = append(out, recordOf(t, in, i))
 	}
 	return out
+}
+
+func recordOf(t testing.TB, in input.Input, i int) journal.Record {
+	t.Helper()
+	kind := journal.Input
+	if input.Narrates(in.Body) {
+		kind = journal.Narration
+	}
+	return journal.Record{Seq: uint64(i + 1), Kind: kind, Payload: testkit.Must(input.EncodeInput(in))(t)}
 }
 
 // restartDue fires the timer that starts an agent's process again.

@@ -146,9 +146,7 @@ func (p *play) stillAsks(asks string) {
 
 // TestAQuestionIsOpenWhileAgentsWork: it is reported as a question, and stays open until it is answered.
 func TestAQuestionIsOpenWhileAgentsWork(t *testing.T) {
-	babbles := func(p *play) {
-		p.rambles("arbiter", "hm")
-	}
+	babbles := func(p *play) { p.rambles("arbiter", "hm") }
 	for name, then := range map[string]func(p *play, asks, works string){
 		"nothing else happens": func(*play, string, string) {},
 		"the other is done, and the Arbiter waits": func(p *play, _, works string) {
@@ -187,13 +185,9 @@ func TestAQuestionIsOpenWhileAgentsWork(t *testing.T) {
 			p.contains("what is open", p.s.Question.Text(), "And which port?")
 		},
 		"it is taken up again": func(p *play, _, _ string) {
-			p.do(input.Signal{Signal: "INT"})
-			p.finished()
-			p.out = nil
-			p.do(input.Resumed{Options: p.s.Options})
-			for _, a := range p.s.Agents {
-				p.begun(a.ID)
-			}
+			p.stopped()
+			p.resume("")
+			p.back(bridge.DeliveryBegun)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -222,12 +216,7 @@ func TestAQuestionWithoutAWaitingAgent(t *testing.T) {
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
 	r, _ := p.finished()
 	testkit.Check(t, r.Status == contract.StatusComplete && strings.HasPrefix(r.Summary, "s."), "result %+v", r)
-	if !slices.ContainsFunc(told[contract.Notice](p), func(n contract.Notice) bool {
-		return strings.Contains(n.Text,
-			"Shall there be tests?")
-	}) {
-		t.Error("the human is not told")
-	}
+	testkit.Check(t, p.notices("Shall there be tests?") > 0, "the human is not told")
 }
 
 // TestADeciderDoesNotCompleteOverAQuestion: a decider that judges the work of another agent does not close a
@@ -254,41 +243,39 @@ func TestADeciderDoesNotCompleteOverAQuestion(t *testing.T) {
 	p.contains("what it receives", p.sentTo(asks), "It may go.")
 }
 
-// TestAnAnswerToTheHumanIsNoQuestion: while an agent works, an answer to the human is a question only if it
-// asks something.
-func TestAnAnswerToTheHumanIsNoQuestion(t *testing.T) {
-	back := ruling("ADDRESS_HUMAN", "Tell me which.")
-	back["report"] = false
+// TestWhatIsNoQuestion: while an agent works, an answer to the human is a question only if it asks something, and the
+// Arbiter may say that its verdict is a report. If no agent works, the run asks the human in any case.
+func TestWhatIsNoQuestion(t *testing.T) {
+	reported := func(text string, is bool) map[string]any {
+		v := ruling("ADDRESS_HUMAN", text)
+		v["report"] = is
+		return v
+	}
 	for _, c := range []struct {
-		verdict map[string]any
-		asks    bool
+		spoken, idle bool // the human has said something; no agent works
+		verdict      map[string]any
+		asks         bool
 	}{
-		{ruling("ADDRESS_HUMAN", "It goes."), false}, {ruling("ADDRESS_HUMAN", "It goes. Shall the old one stay?"), true},
-		{back, true},
+		{true, false, ruling("ADDRESS_HUMAN", "It goes."), false},
+		{true, false, ruling("ADDRESS_HUMAN", "It goes. Shall the old one stay?"), true},
+		{true, false, reported("Tell me which.", false), true},
+		{false, false, reported("It goes well.", true), false}, {false, true, reported("It goes well.", true), true},
 	} {
-		p, _ := oneWorks(t, nil)
-		p.say("How goes it?")
+		p, id := oneWorks(t, nil)
+		if c.spoken {
+			p.say("How goes it?")
+		} else if p.verdict(id, report("question", "Which port?", true)); !c.idle {
+			p.spawn("more work")
+		}
 		p.verdict("arbiter", c.verdict)
 		if asks := p.s.Question.Open != nil; asks != c.asks || len(told[contract.Question](p)) > 0 != c.asks {
 			t.Errorf("%v: a question: %v", c.verdict, asks)
 		}
+		if c.verdict["report"] == true && !c.asks {
+			testkit.Like(t, "message", contract.Message{Kind: KindReport, To: contract.Human, Text: "It goes well."},
+				last[contract.Message](p))
+		}
 	}
-}
-
-// TestAReportIsNoQuestion: while an agent works, the Arbiter may say that its verdict is a report; the run
-// does not wait for an answer to it.
-func TestAReportIsNoQuestion(t *testing.T) {
-	goesWell := ruling("ADDRESS_HUMAN", "It goes well.")
-	goesWell["report"] = true
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", goesWell)
-	testkit.Like(t, "message", contract.Message{Kind: KindReport, To: contract.Human, Text: "It goes well."},
-		last[contract.Message](p))
-	testkit.Check(t, p.s.Question.Open == nil && len(told[contract.Question](p)) == 0, "a report became a question")
-	p.verdict(id, report("question", "Which port?", true))
-	p.verdict("arbiter", goesWell)
-	testkit.Check(t, p.s.Question.Open != nil, "no agent works, and the run asks no human")
 }
 
 // TestAskedInVain: without a human a second question does not end the work of other agents. It ends the run if

@@ -96,9 +96,7 @@ func TestVerdictIsRecoveredFromTheHistory(t *testing.T) {
 	t.Run("arbiter", func(t *testing.T) {
 		p, id, m := openTurn(t, RoleArbiter)
 		cost := p.s.Budget.CostUSD
-		p.dies(id)
-		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledStatus(ruling("ADDRESS_HUMAN",
-			"Which port?"), p.agent(id).Turn[0])}})
+		p.hadRuled(id, ruling("ADDRESS_HUMAN", "Which port?"))
 		q := told[contract.Question](p)
 		testkit.Check(t, len(q) == 1 && q[0].Text == "Which port?", "questions: %v", q)
 		testkit.Same(t, fmt.Sprintf("it was asked again: %v", p.sends(id)), 1, len(p.sends(id)))
@@ -110,18 +108,14 @@ func TestVerdictIsRecoveredFromTheHistory(t *testing.T) {
 	t.Run("orchestrator", func(t *testing.T) {
 		p, id, _ := openTurn(t, RoleOrchestrator)
 		p.proven(id)
-		p.dies(id)
-		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledStatus(report("done",
-			"all of it", true), p.agent(id).Turn[0])}})
+		p.hadRuled(id, report("done", "all of it", true))
 		testkit.Same(t, "standing", AgentFinished, p.agent(id).Standing)
 		testkit.Same(t, "sends", 1, len(p.sends(id)))
 		p.contains("the Arbiter", p.lastSent("arbiter"), "all of it", "kind: "+verdict.KindDone)
 	})
 	t.Run("an invalid one is asked for again", func(t *testing.T) {
 		p, id, _ := openTurn(t, RoleArbiter)
-		p.dies(id)
-		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{
-			ruledStatus(ruling("ADDRESS_ORCHESTRATOR", "x", "to", "orch-9"), p.agent(id).Turn[0])}})
+		p.hadRuled(id, ruling("ADDRESS_ORCHESTRATOR", "x", "to", "orch-9"))
 		p.contains("the correction", p.lastSent(id), "kind: correction", "orch-9")
 	})
 }
@@ -308,7 +302,7 @@ func TestASessionWithoutHistoryIsNotResumedForEver(t *testing.T) {
 			p.dies(id)
 			p.restartDue(id)
 			notFound := func() {
-				p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatResume, Message: "No conversation found"})
+				p.notSpawned(id, bridge.CatResume, "No conversation found")
 			}
 			notFound()
 			for range 3 {
@@ -365,9 +359,7 @@ func TestTheLastAnswerIsAskedFor(t *testing.T) {
 		"none as yet":  {func(*play, string) {}, false},
 		"a resume too": {func(p *play, id string) { p.verdict(id, report("progress", "half", false)); p.resume("") }, true},
 		"the verdict is in the history": {func(p *play, id string) {
-			p.dies(id)
-			p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{
-				ruledStatus(report("progress", "half", false), p.agent(id).Turn[0])}})
+			p.hadRuled(id, report("progress", "half", false))
 		}, true},
 		"a human had the session": {func(p *play, id string) {
 			p.verdict(id, report("progress", "half", false))
@@ -394,7 +386,7 @@ func TestTheLastAnswerIsAskedFor(t *testing.T) {
 			}
 			p.restartDue(id)
 			testkit.Same(t, "its next process is given", wire, lastSpawn(p, id).Answered)
-			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatResume, Message: "lacks the last turn"})
+			p.notSpawned(id, bridge.CatResume, "lacks the last turn")
 			s := lastSpawn(p, id)
 			testkit.Check(t, !s.Config.Resume && s.Answered == "", "begun afresh with %+v", s)
 			p.contains("the restart", last[contract.Restart](p).Reason, "lacks the last turn", "begun afresh")
@@ -488,12 +480,8 @@ func TestNothingAfterTheResult(t *testing.T) {
 	p.out = nil
 	a := p.agent("arbiter").AgentRef
 	for _, f := range []input.Body{
-		input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
-			Body: contract.Say{Text: "wait"}}},
-		input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Halt{}}},
-		input.AgentEvent{Event: bridge.Event{AgentRef: a,
-			Body: bridge.Notice{Text: "late"}}},
-		input.AgentEvent{Event: bridge.Event{AgentRef: a, Body: bridge.Turn{}}},
+		byHuman(input.ChannelStdin, contract.Say{Text: "wait"}), byHuman(input.ChannelStdin, contract.Halt{}),
+		byBridge(a, bridge.Notice{Text: "late"}), byBridge(a, bridge.Turn{}),
 		input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: a, Request: "p1", Tool: "Bash"}, Behavior: "ask"},
 		input.Stopped{Unstopped: []string{"one"}}, input.BridgeLost{Message: "gone"},
 	} {
@@ -546,12 +534,8 @@ func TestAReleasedAgentEnds(t *testing.T) {
 func TestWhoWaitsInLine(t *testing.T) {
 	for _, waiting := range []int{2, RecordsKept + 10} {
 		p := begin(t, func(o *runconfig.Options) { o.MaxIterations, o.MaxExchanges = 1000, 1<<30 })
-		leave := func(id string) {
-			p.call("arbiter", "release_orchestrator", `{"id":"`+id+`","reason":"enough"}`)
-			p.ends(id)
-		}
 		spare := p.spawn("the first") // whose document nothing waits for
-		leave(spare)
+		p.leaves(spare)
 		another := func() string { // in its place
 			a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"x","successor_of":"`+spare+`"}`)
 			testkit.Need(t, !a.IsError, "%v", a.Text)
@@ -562,14 +546,14 @@ func TestWhoWaitsInLine(t *testing.T) {
 		for range waiting {
 			id := another()
 			p.verdict(id, report("handoff", "I am full.", true))
-			leave(id)
+			p.leaves(id)
 			line = append(line, id)
 			spare = another()
-			leave(spare)
+			p.leaves(spare)
 		}
 		for range NamesKept + 5 {
 			spare = another()
-			leave(spare)
+			p.leaves(spare)
 		}
 		kept := line[:min(waiting, RecordsKept)]
 		testkit.Same(t, fmt.Sprintf("%d wait", waiting), kept, p.s.Handoff.SuccessorQueue)
@@ -577,7 +561,7 @@ func TestWhoWaitsInLine(t *testing.T) {
 			heir := p.spawn("go on")
 			testkit.Need(t, p.agent(heir).Predecessor == id && strings.Contains(p.sentTo(heir), "the second half"),
 				"%s succeeds %s with\n%s", heir, p.agent(heir).Predecessor, p.sentTo(heir))
-			leave(heir)
+			p.leaves(heir)
 		}
 		p.spawn("after all of them")
 	}
@@ -608,16 +592,12 @@ func TestHeldStaysHeld(t *testing.T) {
 // one whose document waits for a successor.
 func TestThoseLongGone(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxIterations, o.MaxExchanges = 1000, 1<<30 })
-	leave := func(id string) {
-		p.call("arbiter", "release_orchestrator", fmt.Sprintf(`{"id":%q,"reason":"enough"}`, id))
-		p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
-	}
 	waits := p.spawn("the first")
 	p.verdict(waits, report("handoff", "I am full.", true))
-	leave(waits)
+	p.leaves(waits)
 	p.s.Handoff.SuccessorQueue = nil // the queue no longer names the successor
 	for range RecordsKept + 5 {
-		leave(p.spawn("one of many"))
+		p.leaves(p.spawn("one of many"))
 	}
 	if a := p.agent(waits); !a.Forgotten || a.Document != nil || a.Brief != "" || a.Name == "" || a.SessionID == "" {
 		t.Errorf("the first: %+v", a)
@@ -630,14 +610,14 @@ func TestThoseLongGone(t *testing.T) {
 	}
 	again := p.spawn("another")
 	p.verdict(again, report("handoff", "I am full.", true))
-	leave(again)
+	p.leaves(again)
 	for range NamesKept + 20 {
 		p.s.Handoff.SuccessorQueue = []string{again} // no successor is spawned
 		params := fmt.Sprintf(`{"prompt":"x","successor_of":%q}`, fmt.Sprintf("orch-%d", p.s.Spawned))
 		a := p.call("arbiter", "spawn_orchestrator", params)
 		testkit.Need(t, !a.IsError, "%v", a.Text)
 		p.spawned(fmt.Sprintf("orch-%d", p.s.Spawned))
-		leave(fmt.Sprintf("orch-%d", p.s.Spawned))
+		p.leaves(fmt.Sprintf("orch-%d", p.s.Spawned))
 	}
 	if a := p.agent(again); a.Document == nil || len(p.s.Agents) > NamesKept+3 {
 		t.Errorf("%d agents of %d; %+v", len(p.s.Agents), p.s.Spawned, a)

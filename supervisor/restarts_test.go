@@ -147,12 +147,10 @@ func TestLateEventOfAnEarlierProcess(t *testing.T) {
 	p.rebirth(id, bridge.DeliveryAbsent)
 	before := fingerprint(t, &p.s)
 	for _, f := range []input.Body{
-		input.AgentEvent{Event: bridge.Event{AgentRef: old.AgentRef, Body: bridge.Done{Exit: bridge.Exit{Code: 1}}}},
-		input.AgentEvent{Event: bridge.Event{AgentRef: old.AgentRef,
-			Body: bridge.Delivered{MessageID: p.agent(id).Turn[0]}}},
-		input.AgentEvent{Event: bridge.Event{AgentRef: old.AgentRef, Body: bridge.Turn{MessageIDs: p.agent(id).Turn,
-			Outcome: bridge.TurnDone, CostUSD: 5}}},
-		input.AgentEvent{Event: bridge.Event{AgentRef: old.AgentRef, Body: bridge.Context{Pct: 99, Window: 1}}},
+		byBridge(old.AgentRef, bridge.Done{Exit: bridge.Exit{Code: 1}}),
+		byBridge(old.AgentRef, bridge.Delivered{MessageID: p.agent(id).Turn[0]}),
+		byBridge(old.AgentRef, bridge.Turn{MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnDone, CostUSD: 5}),
+		byBridge(old.AgentRef, bridge.Context{Pct: 99, Window: 1}),
 		input.Spawned{Agent: old.AgentRef}, input.NotSpawned{Agent: old.AgentRef, Category: bridge.CatCrash},
 		input.NotSent{Agent: old.AgentRef, MessageID: p.agent(id).Turn[0]},
 		input.Probed{Agent: old.AgentRef, Result: bridge.ProbeResult{RSSBytes: 1 << 50}},
@@ -173,30 +171,22 @@ func TestLateEventOfAnEarlierProcess(t *testing.T) {
 // TestAnEndCountsOnce: a failed start or a lost bridge was reported already when the process's own end is
 // reported.
 func TestAnEndCountsOnce(t *testing.T) {
-	for name, c := range map[string]struct {
-		end    func(p *play, id string)
-		status AgentStatus
-	}{
-		"start": {func(p *play, id string) {
-			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatStart, Message: "too many open files"})
-		}, AgentDown},
-		"bridge": {func(p *play, _ string) { p.do(input.BridgeLost{Message: "killed"}) }, AgentDown},
-		"parked": {func(p *play, id string) { p.crash(id, 5) }, AgentParked},
+	for status, end := range map[string]func(p *play){
+		"down, after its start":   func(p *play) { p.notSpawned("orch-1", bridge.CatStart, "too many open files") },
+		"down, with the bridge":   func(p *play) { p.do(input.BridgeLost{Message: "killed"}) },
+		"parked, after its turns": func(p *play) { p.spawned("orch-1"); p.crash("orch-1", 5) },
 	} {
 		p := begin(t, nil)
 		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
-		if name == "parked" {
-			p.spawned("orch-1")
+		end(p)
+		counts := func() [4]any {
+			return [4]any{p.agent("orch-1").Status, p.s.Lifecycle.Crashes, len(told[contract.Restart](p)),
+				len(p.s.Lifecycle.Restarts)}
 		}
-		c.end(p, "orch-1")
-		crashes, restarts, history := p.s.Lifecycle.Crashes, len(told[contract.Restart](p)), len(p.s.Lifecycle.Restarts)
-		p.do(input.AgentEvent{Event: bridge.Event{AgentRef: p.agent("orch-1").AgentRef,
-			Body: bridge.Done{Exit: bridge.Exit{Code: 1}}}})
-		if a := p.agent("orch-1"); a.Status != c.status || p.s.Lifecycle.Crashes != crashes ||
-			len(told[contract.Restart](p)) != restarts || len(p.s.Lifecycle.Restarts) != history {
-			t.Errorf("%s: it is %s, %d crashes more, %d restarts more", name, a.Status, p.s.Lifecycle.Crashes-crashes,
-				len(told[contract.Restart](p))-restarts)
-		}
+		before := counts()
+		p.happen("orch-1", bridge.Done{Exit: bridge.Exit{Code: 1}})
+		testkit.Same(t, status, before, counts())
+		testkit.Includes(t, "it is", status, string(p.agent("orch-1").Status))
 	}
 }
 
@@ -225,8 +215,7 @@ func TestEndingOneThatIsDown(t *testing.T) {
 			p.do(input.Timer{Key: RestartPrefix + RunOf(ref)})
 			p.do(input.Spawned{Agent: ref})
 			if starting {
-				p.do(input.AgentEvent{Event: bridge.Event{AgentRef: ref,
-					Body: bridge.Done{Exit: bridge.Exit{Expected: true}}}})
+				p.do(byBridge(ref, bridge.Done{Exit: bridge.Exit{Expected: true}}))
 			}
 			if a := p.agent(id); a.Status != AgentEnded || !a.Dismissed || len(p.spawns(id)) != n {
 				t.Errorf("%s, starting %v: it is %s, %d starts more", name, starting, a.Status, len(p.spawns(id))-n)
@@ -238,12 +227,9 @@ func TestEndingOneThatIsDown(t *testing.T) {
 // TestShutdownAtAnyPointOfAReturn: the run ends, reports its end once, and starts no agent.
 func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 	for name, act := range map[string]func(p *play, id string){
-		"spawn": func(p *play, id string) { p.call("arbiter", "spawn_orchestrator", `{"prompt":"more"}`) },
-		"down":  func(p *play, id string) { p.dies(id) },
-		"restart": func(p *play, id string) {
-			p.dies(id)
-			p.restartDue(id)
-		},
+		"spawn":   func(p *play, id string) { p.call("arbiter", "spawn_orchestrator", `{"prompt":"more"}`) },
+		"down":    func(p *play, id string) { p.dies(id) },
+		"restart": func(p *play, id string) { p.dies(id); p.restartDue(id) },
 		"being ended": func(p *play, id string) {
 			p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatProtocol})
 		},
@@ -256,29 +242,23 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 			p.do(input.BridgeLost{Message: "x"})
 			p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 		},
-		"bridge just back": func(p *play, id string) {
-			p.bridgeReturns()
-		},
+		"bridge just back":    func(p *play, id string) { p.bridgeReturns() },
 		"waiting for a limit": func(p *play, id string) { p.turn(id, limitedTurn(time.Time{})) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, id := oneWorks(t, nil)
 			act(p, id)
-			n, timers := len(effects[input.Spawn](p)), map[string]bool{}
-			for _, e := range effects[input.SetTimer](p) {
-				timers[e.Key] = true
-			}
+			n, timers := len(effects[input.Spawn](p)), effects[input.SetTimer](p)
 			p.do(input.Signal{Signal: "INT"})
 			testkit.Same(t, fmt.Sprintf("shutdowns: %v", effects[input.Shutdown](p)), 1,
 				len(effects[input.Shutdown](p)))
-			for key := range timers {
-				p.do(input.Timer{Key: key})
+			for _, e := range timers {
+				p.do(input.Timer{Key: e.Key})
 			}
 			for _, a := range p.s.Agents {
 				p.do(input.Spawned{Agent: a.AgentRef})
 				p.do(input.NotSpawned{Agent: a.AgentRef, Category: bridge.CatCrash, Message: "it was ended"})
-				p.do(input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef,
-					Body: bridge.Done{Exit: bridge.Exit{Expected: true}}}})
+				p.do(byBridge(a.AgentRef, bridge.Done{Exit: bridge.Exit{Expected: true}}))
 			}
 			p.do(input.BridgeFailed{Message: "no"})
 			p.do(input.Stopped{})
@@ -304,7 +284,7 @@ func TestAStartThatFailedForWantOfMeans(t *testing.T) {
 	} {
 		p := begin(t, nil)
 		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
-		p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatStart, Message: message})
+		p.notSpawned("orch-1", bridge.CatStart, message)
 		testkit.Same(t, fmt.Sprintf("%s: it is %s", message, p.agent("orch-1").Status), again,
 			p.agent("orch-1").Status == AgentDown)
 		if again && p.s.Lifecycle.Restarts[0].Class != runconfig.RestartCrash {
@@ -399,8 +379,7 @@ func TestHaltWhileAgentsStart(t *testing.T) {
 			ends := []func(){
 				func() { p.happen(id, bridge.Done{Exit: bridge.Exit{Signal: "killed"}}) },
 				func() {
-					p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatStart,
-						Message: id + " was stopped while it was starting"})
+					p.notSpawned(id, bridge.CatStart, id+" was stopped while it was starting")
 				},
 			}
 			if !doneFirst {

@@ -6,11 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -359,14 +357,10 @@ func TestResetLeavesNothingToDecide(t *testing.T) {
 	p = begin(t, stateless)
 	p.command(contract.Reset{})
 	p.lacks("the task that was reset is given to the Arbiter", p.sentTo("arbiter"), "kind: task")
-}
 
-// TestTheArbiterKnowsTheTask: when the human sends it a message, the Arbiter knows the task, even if another
-// decider decides.
-func TestTheArbiterKnowsTheTask(t *testing.T) {
-	p := begin(t, stateless)
+	p = begin(t, stateless)
 	p.say("Use the tester.")
-	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "Build it", "Use the tester.")
+	p.contains("the Arbiter knows the task", p.lastSent("arbiter"), "Build it", "Use the tester.")
 }
 
 // TestOneRulesOnWhoBroke: either the decider or the Arbiter rules on a failed agent, not both.
@@ -504,28 +498,6 @@ func TestAPhaseOutlastsAProcessWithoutABridge(t *testing.T) {
 		p.do(input.Resumed{Options: p.s.Options})
 		testkit.Same(t, fmt.Sprintf("orderly %v", orderly), machine.Error, p.s.Task.Phase)
 	}
-}
-
-// TestTheTimeOfAModeContinues: the time limit of a mode continues in another process, and its end is reported
-// to the agents concerned.
-func TestTheTimeOfAModeContinues(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) {
-		o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.",
-			Limits: agents.Limits{Timeout: time.Minute}}}
-	})
-	p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
-	id := p.working()
-	p.stopped()
-	p.out = nil
-	p.do(input.Resumed{Options: p.s.Options})
-	after := timer(p.out, WorkLimitPrefix+p.agent(id).AgentRef.ID)
-	testkit.Check(t, after > 0 && after <= time.Minute, "the timer is %s", after)
-	p.settles()
-	p.restartDue(id)
-	p.settles()
-	p.do(input.Timer{Key: WorkLimitPrefix + p.agent(id).AgentRef.ID})
-	p.turn(id, bridge.Turn{Outcome: bridge.TurnInterrupted})
-	p.contains("the one whose time is over", p.lastSent(id), "reached a limit: ", "kind handoff")
 }
 
 // TestAnAgentChosenWithoutABridge: the agent starts when there is a bridge again.

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
@@ -163,7 +161,7 @@ func TestCommandsNeedAChannel(t *testing.T) {
 			one := p.spawn("work")
 			p.do(asked(p, one, "p1", "ask"))
 			before := fingerprint(t, &p.s)
-			out := p.do(input.Command{Command: contract.Command{Ref: "r", Body: b}, Channel: channel})
+			out := p.do(byHuman(channel, b))
 			if SentBy(channel) != "" {
 				testkit.Check(t, !refused(out, "is accepted from stdin"), "%T by %q is not heard", b, channel)
 				continue
@@ -283,15 +281,12 @@ var origins = map[string]string{
 	"call_decided": "agent",
 
 	"no_bridge": "supervisor", "input_ended": "supervisor", "signalled": "supervisor", "spawned": "supervisor",
-	"not_spawned": "supervisor",
-	"not_sent":    "supervisor", "timer": "supervisor", "stopped": "supervisor", "bridge_lost": "supervisor",
-	"bridge_back":   "supervisor",
-	"bridge_failed": "supervisor", "probed": "supervisor", "checked": "supervisor", "inspected": "supervisor",
-	"configured": "supervisor",
-	"decided":    "supervisor", "snapshot_taken": "supervisor", "reverted": "supervisor", "merged": "supervisor",
-	"reconsidered": "supervisor", "rules_given": "supervisor", "woke_from_sleep": "supervisor",
-	"trust_recorded": "supervisor", "pty_opened": "supervisor", "remembered": "supervisor",
-	"journal_full": "supervisor", "output_lost": "supervisor",
+	"not_spawned": "supervisor", "not_sent": "supervisor", "timer": "supervisor", "stopped": "supervisor",
+	"bridge_lost": "supervisor", "bridge_back": "supervisor", "bridge_failed": "supervisor", "probed": "supervisor",
+	"checked": "supervisor", "inspected": "supervisor", "configured": "supervisor", "decided": "supervisor",
+	"snapshot_taken": "supervisor", "reverted": "supervisor", "merged": "supervisor", "reconsidered": "supervisor",
+	"rules_given": "supervisor", "woke_from_sleep": "supervisor", "trust_recorded": "supervisor",
+	"pty_opened": "supervisor", "remembered": "supervisor", "journal_full": "supervisor", "output_lost": "supervisor",
 	"day_spent": "supervisor",
 }
 
@@ -315,8 +310,7 @@ func spoken(typ reflect.Type, ref bridge.AgentRef) input.Body {
 	case input.PermissionWithdrawn:
 		return input.PermissionWithdrawn{Request: "open"}
 	case input.Command:
-		return input.Command{Command: contract.Command{Body: contract.Say{Text: "go", To: "human"}},
-			Channel: input.ChannelScreen}
+		return byHuman(input.ChannelScreen, contract.Say{Text: "go", To: "human"})
 	default:
 		return f
 	}
@@ -380,27 +374,19 @@ func TestEveryInputHasASender(t *testing.T) {
 
 // TestOriginsAreNotOfText: an unknown channel, agent or generation gives no known origin.
 func TestOriginsAreNotOfText(t *testing.T) {
-	p := begin(t, nil)
+	p, unknown := begin(t, nil), input.Origin{By: input.Unknown}
 	one := p.spawn("work")
 	p.crash(one, 1)
-	event := func(id string, generation int) input.Body {
-		return input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: id, Generation: generation},
-			Body: bridge.Assistant{Text: "x"}}}
-	}
 	for _, c := range []struct {
 		f    input.Body
 		want input.Origin
 	}{
-		{input.Command{}, input.Origin{By: input.Unknown}},
-		{input.Command{Channel: "human"}, input.Origin{By: input.Unknown}},
-		{input.Command{Channel: "STDIN"}, input.Origin{By: input.Unknown}},
-		{input.Command{Channel: input.ChannelStart}, input.Origin{By: input.Unknown}},
+		{input.Command{}, unknown}, {input.Command{Channel: "human"}, unknown},
+		{input.Command{Channel: "STDIN"}, unknown}, {input.Command{Channel: input.ChannelStart}, unknown},
 		{input.Command{Channel: input.ChannelSocket}, input.Origin{By: "human", Channel: input.ChannelSocket}},
-		{event("human", 1), input.Origin{By: input.Unknown}},
-		{event("supervisor", 1), input.Origin{By: input.Unknown}},
-		{event("Arbiter", 1), input.Origin{By: input.Unknown}},
-		{event("аrbiter", 1), input.Origin{By: input.Unknown}}, // its first letter is Cyrillic
-		{event("orch-9", 1), input.Origin{By: input.Unknown}},
+		{event("human", 1), unknown}, {event("supervisor", 1), unknown}, {event("Arbiter", 1), unknown},
+		{event("аrbiter", 1), unknown}, // its first letter is Cyrillic
+		{event("orch-9", 1), unknown},
 		{event(one, 1), input.Origin{By: one, Gen: 1}}, // a late message; its session is not known
 		{input.PermissionWithdrawn{Request: "none"}, input.Origin{By: "supervisor"}},
 	} {
@@ -444,24 +430,20 @@ func TestDeliveriesSayWhoReadWhat(t *testing.T) {
 	p.verdict(one, report("question", "And now?", true))
 
 	sender, next := map[string]contract.Message{}, map[string]int{}
-	for _, e := range p.out {
-		em, ok := e.(input.Emit)
-		if !ok {
-			continue
-		}
-		switch b := em.Event.Body.(type) {
+	for _, e := range effects[input.Emit](p) {
+		switch b := e.Event.Body.(type) {
 		case contract.Message:
 			sender[b.MessageID] = b
 			a, agent := p.s.Agent(b.From)
 			testkit.Check(t, agent == (b.Generation > 0) && (!agent || b.SessionID == a.SessionID), "message %+v", b)
 		case contract.Delivered:
-			id := em.Event.ID
+			id := e.Event.ID
 			next[id]++
 			m := sender[b.MessageID]
 			want := contract.Delivered{MessageID: b.MessageID, From: m.From, SessionID: p.agent(id).SessionID,
 				Generation: b.Generation, Sequence: next[id]}
-			diff := cmp.Diff(want, b)
-			testkit.Check(t, diff == "" && m.To == id && b.Generation >= 1, "to %s (-want +got):\n%s", id, diff)
+			testkit.Same(t, "to "+id, want, b)
+			testkit.Check(t, m.To == id && b.Generation >= 1, "to %s: %+v of %+v", id, b, m)
 		}
 	}
 	testkit.Check(t, next["arbiter"] >= 3 && next[one] >= 3 && p.agent(one).Generation == 2, "deliveries: %v", next)
@@ -473,8 +455,7 @@ func TestApprovalsNameTheirAction(t *testing.T) {
 	p := begin(t, nil)
 	one := p.spawn("work")
 	p.do(asked(p, one, "p1", "ask"))
-	c := input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
-		Body: contract.Permit{Request: "p1", Behavior: bridge.Allow}}}
+	c := byHuman(input.ChannelStdin, contract.Permit{Request: "p1", Behavior: bridge.Allow})
 	raw := testkit.Must(input.EncodeInput(input.Input{At: time.Unix(1, 0), Body: p.s.ExactInput(c)}))(t)
 	p.contains("record", string(raw), keyOf(p.s.Permission.Open[0].Params), input.ChannelStdin)
 	for _, other := range []input.Body{
@@ -500,8 +481,7 @@ func run() *State {
 }
 
 func event(id string, generation int) input.Body {
-	return input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: id, Generation: generation},
-		Body: bridge.Notice{Text: "n"}}}
+	return byBridge(bridge.AgentRef{ID: id, Generation: generation}, bridge.Notice{Text: "n"})
 }
 
 // TestUnknown: an input of an agent that ended long ago is not reported; one of an agent that never existed, or
@@ -559,9 +539,7 @@ func TestAuditIsTamperProof(t *testing.T) {
 	log := recorded(t,
 		input.Began{Options: runconfig.Options{Run: auditTestRun, Delimiter: "d", Task: "Weave <it> \u2028 \xff",
 			HumanPresent: true}.WithDefaults()},
-		input.Command{Command: contract.Command{Ref: "r", Body: contract.Say{Text: "And quickly."}},
-			Channel: input.ChannelStdin},
-		input.Signal{Signal: "INT"},
+		byHuman(input.ChannelStdin, contract.Say{Text: "And quickly."}), input.Signal{Signal: "INT"},
 	)
 	var lines []string
 	err := AuditOf(t.Context(), log, auditTestRun, true, func(l AuditLine) error {

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -174,9 +173,7 @@ func TestSuccessorWithoutTheArbiter(t *testing.T) {
 func TestInterjectionInThreeStrengths(t *testing.T) {
 	p := begin(t, nil)
 	id := p.spawn("work")
-	p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef,
-		Tool: "report_progress", Input: json.RawMessage(`{"message":"one file"}`)}})
-
+	p.call(id, "report_progress", `{"message":"one file"}`)
 	p.say("also write docs") // the Arbiter's first turn still runs: it waits
 	p.lacks("a note was sent into a running turn", p.lastSent("arbiter"), "also write docs")
 	p.say("quickly", contract.Steer)
@@ -300,19 +297,11 @@ func (p *play) pauses(id string) (list []time.Duration) {
 // TestReportsWithoutAChangePause: reports during which no file changes are answered later and later; then the Arbiter
 // rules on them, and at last a human is asked.
 func TestReportsWithoutAChangePause(t *testing.T) {
-	p := begin(t, nil)
+	p, id := oneWorks(t, nil)
 	p.careful = true
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	got := p.pauses(id)
 	want := []time.Duration{0, 0, 5 * time.Second, 10 * time.Second, 20 * time.Second, 0}
-	testkit.Need(t, len(got) == len(want), "pauses %v, want %v", got, want)
-	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("pauses %v, want %v", got, want)
-			break
-		}
-	}
+	testkit.Same(t, "pauses", want, got)
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "still at it", "message 6 in a row",
 		"without a changed file")
 	for p.s.Question.Open == nil {
@@ -362,27 +351,17 @@ func TestAChangeEndsThePause(t *testing.T) {
 // pausing is a run whose Orchestrator waits before it continues.
 func pausing(t *testing.T) (p *play, id string) {
 	t.Helper()
-	p = begin(t, nil)
+	p, id = oneWorks(t, nil)
 	p.careful = true
-	id = p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	for range 3 {
 		p.verdict(id, report("progress", "still at it", false))
 	}
 	return p, id
 }
 
-// TestAMessageEndsThePause: an Orchestrator that gets another message need not continue.
-func TestAMessageEndsThePause(t *testing.T) {
-	p, id := pausing(t)
-	p.say("stop that", "note", id)
-	p.contains("what it reads", p.lastSent(id), "stop that")
-	p.verdict(id, report("done", "stopped", true))
-	testkit.Check(t, !p.s.pendingFor(id), "another message waits for it: %+v", p.s.Conversation.Mail)
-}
-
-// TestAPauseEndsAtItsTimer: also if the clock was put back, or the process was replaced meanwhile.
-func TestAPauseEndsAtItsTimer(t *testing.T) {
+// TestWhatEndsAPause: its timer, also if the clock was put back, or the process was replaced meanwhile; another
+// message; and a resume, because a pause does not outlive the process that counts it.
+func TestWhatEndsAPause(t *testing.T) {
 	for _, replaced := range []bool{false, true} {
 		p, id := pausing(t)
 		key := RhythmPrefix + RunOf(p.agent(id).AgentRef)
@@ -394,11 +373,12 @@ func TestAPauseEndsAtItsTimer(t *testing.T) {
 		p.do(input.Timer{Key: key})
 		testkit.Same(t, id, AgentBusy, p.agent(id).Status)
 	}
-}
-
-// TestPauseEndsWithAResume: a pause does not outlive the process that counts it.
-func TestPauseEndsWithAResume(t *testing.T) {
 	p, id := pausing(t)
+	p.say("stop that", "note", id)
+	p.contains("what it reads", p.lastSent(id), "stop that")
+	p.verdict(id, report("done", "stopped", true))
+	testkit.Check(t, !p.s.pendingFor(id), "another message waits for it: %+v", p.s.Conversation.Mail)
+	p, id = pausing(t)
 	p.stopped()
 	p.resume("")
 	p.back(bridge.DeliverySeen)
@@ -412,12 +392,11 @@ func TestRetriesAreCounted(t *testing.T) {
 		p, id := oneWorks(t, func(o *runconfig.Options) { o.MaxFailures = 3 })
 		n := 0
 		for ; n < 10 && p.s.Ending == nil; n++ {
-			raw, _ := json.Marshal(report("question", "how?", true))
-			turn := bridge.Turn{Verdict: raw}
+			turn := bridge.Turn{}
 			if changes {
 				turn.Files, turn.Tools = []string{"/w/a.go"}, 1
 			}
-			p.turn(id, turn)
+			p.turn(id, verdictTurn(report("question", "how?", true), turn))
 			p.verdict("arbiter", ruling("RETRY", "Again.", "to", id))
 		}
 		testkit.Same(t, fmt.Sprintf("with changes %v: retries; ending %+v", changes, p.s.Ending),
@@ -429,8 +408,7 @@ func TestRetriesAreCounted(t *testing.T) {
 // stops, each time. Another call in between starts the count again.
 func TestTheSameCallFails(t *testing.T) {
 	call := func(p *play, id, command string, failed bool) []input.Effect {
-		input, _ := json.Marshal(map[string]string{"command": command})
-		p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t", Input: input})
+		p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t", Input: member("command", command)})
 		return p.happen(id, bridge.ToolResult{ToolUse: "t", IsError: failed, Text: "no"})
 	}
 	p, id := oneWorks(t, nil)
@@ -484,8 +462,7 @@ func TestDocumentsWithoutAChange(t *testing.T) {
 		}
 		p.verdict(id, report("done", "all is well", true))
 		if !again && p.s.Ending == nil && p.s.Question.Open == nil {
-			p.call("arbiter", "release_orchestrator", `{"id":"`+id+`","reason":"it is done"}`)
-			p.happen(id, bridge.Done{SessionID: p.agent(id).SessionID, Exit: bridge.Exit{Expected: true}})
+			p.leaves(id)
 		}
 	}
 	withGit := func(o *runconfig.Options) { o.Workspace = runconfig.Workspace{Root: "/w", Base: "b"} }

@@ -58,7 +58,7 @@ func TestHowRunsEnd(t *testing.T) {
 			a := p.agent("arbiter")
 			a.Status = AgentStarting
 			p.s.Agents = []*Agent{&a}
-			p.do(input.NotSpawned{Agent: p.agent("arbiter").AgentRef, Category: bridge.CatStart, Message: "exit code 1"})
+			p.notSpawned("arbiter", bridge.CatStart, "exit code 1")
 		}, "failed", contract.ExitEnvironment},
 		{"the bridge dies, and dies", nil, func(p *play) { p.loseBridge() }, "failed", contract.ExitFailed},
 		{"nobody reads", nil, func(p *play) { p.do(input.OutputLost{Message: "broken pipe"}) }, "cancelled",
@@ -103,14 +103,11 @@ func TestWithoutABridge(t *testing.T) {
 	testkit.Same(t, "the first line is missing", 1, len(told[contract.Session](p)))
 	e := last[contract.Error](p)
 	testkit.Check(t, e.Category == bridge.CatClaudeMissing && len(e.RecoveryOptions) != 0, "error %+v", e)
-	if e := effects[input.Finish](p); len(e) != 1 || e[0].Exit != contract.ExitEnvironment {
-		t.Errorf("ends %v", e)
-	}
-}
+	ends := effects[input.Finish](p)
+	testkit.Check(t, len(ends) == 1 && ends[0].Exit == contract.ExitEnvironment, "ends %v", ends)
 
-// TestSignalBeforeTheBeginning: a run that the human stops before it began has not failed.
-func TestSignalBeforeTheBeginning(t *testing.T) {
-	p := &play{t: t}
+	// A run that the human stops before it began has not failed.
+	p = &play{t: t}
 	p.do(input.NoBridge{Options: runconfig.Options{Run: testRun, Task: "x"}, Message: "SIGTERM stopped the run",
 		Signal: &input.Signal{Signal: "TERM"}})
 	testkit.Empty(t, "failures", told[contract.Error](p))
@@ -194,18 +191,22 @@ func TestPlaceOfARequest(t *testing.T) {
 }
 
 // TestAnOrchestratorThatDoesNotStart: the Arbiter decides about it, because the Arbiter's own process shows
-// that the environment works. Only a lost login, or a missing claude, affects all agents.
+// that the environment works. Only a lost login, or a missing claude, affects all agents, but not those of a make.
 func TestAnOrchestratorThatDoesNotStart(t *testing.T) {
 	for category, ends := range map[bridge.Category]bool{
 		bridge.CatStart: false, bridge.CatTimeout: false, bridge.CatAuth: true, bridge.CatClaudeMissing: true,
+		bridge.CatSandbox: true, bridge.CatCredit: true,
 	} {
-		p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
-		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
-		p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: category, Message: "exit code 1"})
-		testkit.Same(t, fmt.Sprintf("%s ended the run", category), ends, p.s.Ending != nil)
-		if !ends {
-			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-			p.contains("the Arbiter", p.lastSent("arbiter"), "Orchestrator I (orch-1) is gone", "could not start")
+		for _, make := range []string{"", `,"make":"other"`} {
+			p := othersToo(t)
+			p.s.HumanPresent = false
+			id, _ := p.summon(make)
+			p.notSpawned(id, category, "exit code 1")
+			testkit.Same(t, fmt.Sprintf("%s%s ended the run", category, make), ends && make == "", p.s.Ending != nil)
+			if p.s.Ending == nil {
+				p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+				p.contains("the Arbiter", p.lastSent("arbiter"), "Orchestrator I (orch-1) is gone", "could not start")
+			}
 		}
 	}
 }
@@ -246,7 +247,7 @@ func TestTheProgramIsReplacedByABrokenOne(t *testing.T) {
 		p := begin(t, nil)
 		p.proven("arbiter")
 		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
-		p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatClaudeMissing, Message: "no such file"})
+		p.notSpawned("orch-1", bridge.CatClaudeMissing, "no such file")
 		p.goesOn("the run ends, although the Arbiter is there")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.contains("the Arbiter", p.lastSent("arbiter"), "orch-1) is gone", "no such file")
@@ -311,14 +312,11 @@ func TestCommands(t *testing.T) {
 func TestACommandThatEndsTheRunIsAnswered(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxIterations = 1 })
 	p.spawn("work")
-	ok, why := p.command(contract.ForceAgent{Mode: "planner"})
-	testkit.Check(t, !ok && p.s.Ending == nil && strings.Contains(why, "--max-iterations"),
-		"accepted %v (%s), ending %v: a word of the human's must not end the run", ok, why, p.s.Ending)
-	p.command(contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepPending}}})
+	p.refuses(contract.ForceAgent{Mode: "planner"}, "--max-iterations")
+	p.goesOn("a word of the human's ends the run")
 	p.s.Question.Recovery.Options = []string{"abort"}
-	ok, why = p.command(contract.Choose{Option: "abort"})
-	testkit.Check(t, ok && p.s.Ending != nil && p.s.Ending.Status == contract.StatusCancelled,
-		"accepted %v (%s), ending %v", ok, why, p.s.Ending)
+	p.mustCommand(contract.Choose{Option: "abort"})
+	testkit.Check(t, p.s.Ending != nil && p.s.Ending.Status == contract.StatusCancelled, "ending %v", p.s.Ending)
 }
 
 // rolePrompts are the prompts of both roles in a run with hosts and directories of their own.

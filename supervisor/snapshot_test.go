@@ -376,8 +376,7 @@ func TestThoseGoneCostNothing(t *testing.T) {
 	for range RecentMessagesKept {
 		s.Conversation.RecentMessages = append(s.Conversation.RecentMessages, &contract.Message{})
 	}
-	in := input.Input{At: time.Unix(2, 0),
-		Body: input.AgentEvent{Event: bridge.Event{AgentRef: s.Agents[0].AgentRef, Body: bridge.ToolUse{Tool: "Read"}}}}
+	in := input.Input{At: time.Unix(2, 0), Body: byBridge(s.Agents[0].AgentRef, bridge.ToolUse{Tool: "Read"})}
 	const rounds = 1000
 	perRound := func(f func()) uint64 {
 		var before, after runtime.MemStats

@@ -15,9 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
-	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 var aMark = &bridge.InspectMark{AtMS: 1_800_000_000_000, Transcript: 4711, Git: true, Head: "abc"}
@@ -65,12 +63,11 @@ func (p *play) seen(id string, r bridge.InspectResult) {
 // returns brings up the process after a takeover.
 func (p *play) returns(id string, fates ...string) {
 	p.t.Helper()
-	a := p.agent(id)
-	r := bridge.SpawnResult{Window: 200_000, Resumed: true, SessionID: a.SessionID}
+	r := bridge.SpawnResult{Resumed: true, SessionID: p.agent(id).SessionID}
 	for i, f := range fates {
-		r.Deliveries = append(r.Deliveries, bridge.DeliveryStatus{MessageID: a.Turn[i], Status: f})
+		r.Deliveries = append(r.Deliveries, bridge.DeliveryStatus{MessageID: p.agent(id).Turn[i], Status: f})
 	}
-	p.do(input.Spawned{Agent: a.AgentRef, Result: r})
+	p.comes(id, r)
 }
 
 var someChanges = bridge.InspectResult{Changes: &bridge.Changes{
@@ -173,8 +170,7 @@ func TestWhoCannotBeTaken(t *testing.T) {
 	p := begin(t, nil)
 	rejected := func(id, why string) {
 		t.Helper()
-		ok, said := p.command(contract.Attach{ID: id})
-		testkit.Check(t, !ok && strings.Contains(said, why), "attach %s: %v %q, want %q", id, ok, said, why)
+		p.refuses(contract.Attach{ID: id}, why)
 	}
 	rejected("orch-9", "no living agent")
 	rejected("arbiter", "has said nothing yet")
@@ -189,38 +185,66 @@ func TestWhoCannotBeTaken(t *testing.T) {
 	p.command(contract.Continue{})
 	p.do(input.BridgeLost{})
 	rejected("orch-1", "no bridge")
+
+	p, _ = oneWorks(t, func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" })
+	p.verdict("orch-1", report("progress", "begun", false))
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`)
+	p.refused("orch-2", "h2") // the process of orch-1 would be ended for a terminal that is not opened
+	rejected("orch-1", "before you have reviewed what changed")
+	testkit.Same(t, "orch-1", AgentBusy, p.agent("orch-1").Status)
 }
 
-// TestTakeoverIsGivenUp: the human detaches before the terminal is open.
-func TestTakeoverIsGivenUp(t *testing.T) {
-	for _, stage := range []TakeoverStage{TakeoverStopping, TakeoverInspecting, TakeoverOpening} {
-		p := working(t)
-		p.take("orch-1", stage)
-		p.mustCommand(contract.Detach{ID: "orch-1"})
-		switch stage {
-		case TakeoverStopping:
-			p.ends("orch-1")
-		case TakeoverOpening:
+// TestATakeoverEnds: in whatever way, and at whatever stage, the agent is in nobody's hands afterwards.
+func TestATakeoverEnds(t *testing.T) {
+	const lost = "the bridge was lost"
+	detach := func(p *play) { p.mustCommand(contract.Detach{ID: "orch-1"}) }
+	restarts := func(p *play) { p.bridgeReturns(); p.restartDue("orch-1") }
+	reads := func(p *play) { p.bridgeReturns(); p.seen("orch-1", someChanges) }
+	for name, c := range map[string]struct {
+		stage         TakeoverStage
+		end           func(p *play)
+		state, reason string
+		status        AgentStatus
+	}{
+		"given up at its stop": {TakeoverStopping, func(p *play) { detach(p); p.ends("orch-1") }, StateEnded, GivenBack,
+			AgentStarting},
+		"given up at a look": {TakeoverInspecting, detach, StateEnded, GivenBack, AgentStarting},
+		"given up when it opens": {TakeoverOpening, func(p *play) {
+			detach(p)
 			p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef})
 			p.ends("orch-1")
 			p.seen("orch-1", bridge.InspectResult{Changes: &bridge.Changes{}})
-		}
-		a := p.agent("orch-1")
-		testkit.Check(t, a.Takeover == nil && a.Status == AgentStarting, "%s: %s %+v", stage, a.Status, a.Takeover)
-		testkit.Like(t, stage, contract.Takeover{State: "ended", Reason: GivenBack}, last[contract.Takeover](p))
-		testkit.Check(t, stage == TakeoverOpening || len(effects[input.OpenPTY](p)) == 0, "%s: a terminal was opened",
-			stage)
+		}, StateEnded, GivenBack, AgentStarting},
+		"no terminal": {TakeoverOpening, func(p *play) {
+			p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef, Failed: "no pseudo terminals left"})
+		}, StateFailed, "no pseudo terminals left", AgentStarting},
+		"lost at its stop":     {TakeoverStopping, restarts, StateFailed, lost, AgentStarting},
+		"lost at a look":       {TakeoverInspecting, restarts, StateFailed, lost, AgentStarting},
+		"lost when it opens":   {TakeoverOpening, reads, StateEnded, lost, AgentStarting},
+		"lost when it is open": {TakeoverOpen, reads, StateEnded, lost, AgentStarting},
+		"not started": {TakeoverStopping, func(p *play) {
+			p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatTrust, Trust: "h2"})
+		}, StateFailed, "", AgentStarting},
+		"its last turn spends it": {TakeoverStopping, func(p *play) {
+			a := p.s.Edit("orch-1")
+			a.CompactionBlocked, a.HandoffDemands = true, maxDemands
+			p.happen("orch-1", verdictTurn(report("progress", "on the way", false),
+				bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone}))
+		}, StateFailed, "", AgentParked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := working(t)
+			p.take("orch-1", c.stage)
+			c.end(p)
+			a, told := p.agent("orch-1"), last[contract.Takeover](p)
+			testkit.Check(t, !p.s.AnyTakenOver() && a.Takeover == nil && a.Status == c.status, "%s %+v", a.Status,
+				a.Takeover)
+			testkit.Like(t, "told", contract.Takeover{State: c.state, Reason: c.reason}, told)
+			testkit.Check(t, c.reason != lost || (c.state == StateEnded) == (told.Digest != ""), "told %+v", told)
+			testkit.Check(t, c.stage != TakeoverStopping && c.stage != TakeoverInspecting ||
+				len(effects[input.OpenPTY](p)) == 0, "a terminal was opened")
+		})
 	}
-}
-
-func TestTerminalThatCannotBeOpened(t *testing.T) {
-	p := working(t)
-	p.take("orch-1", TakeoverOpening)
-	p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef, Failed: "no pseudo terminals left"})
-	testkit.Like(t, "the takeover", contract.Takeover{State: "failed", Reason: "no pseudo terminals left"},
-		last[contract.Takeover](p))
-	a := p.agent("orch-1")
-	testkit.Check(t, a.Status == AgentStarting && a.Takeover == nil, "%s", a.Status)
 }
 
 // TestATakenAgentIsLeftAlone: actions of the supervisor itself do not affect it.
@@ -236,10 +260,8 @@ func TestATakenAgentIsLeftAlone(t *testing.T) {
 		input.Timer{Key: RestartPrefix + RunOf(a.AgentRef)},
 		input.Timer{Key: timeoutKey}, input.WokeFromSleep{Slept: time.Hour},
 		input.Probed{Agent: a.AgentRef, Result: bridge.ProbeResult{SilentMS: 1 << 30, RSSBytes: 1 << 50}},
-		input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Context{Tokens: 199_000,
-			Window: 200_000, Pct: 99}}},
-		input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: a.ID, Generation: a.Generation - 1},
-			Body: bridge.Done{}}},
+		byBridge(a.AgentRef, bridge.Context{Tokens: 199_000, Window: 200_000, Pct: 99}),
+		byBridge(bridge.AgentRef{ID: a.ID, Generation: a.Generation - 1}, bridge.Done{}),
 		input.NotSpawned{Agent: a.AgentRef}, input.Spawned{Agent: a.AgentRef},
 	} {
 		p.do(f)
@@ -353,29 +375,6 @@ func (p *play) idles() {
 	p.verdict("arbiter", ruling("CONTINUE", "I wait"))
 }
 
-// TestTheBridgeIsLostInATakeover: in any of its stages, the session comes back.
-func TestTheBridgeIsLostInATakeover(t *testing.T) {
-	for _, stage := range []TakeoverStage{TakeoverStopping, TakeoverInspecting, TakeoverOpening, TakeoverOpen} {
-		p := working(t)
-		p.take("orch-1", stage)
-		p.bridgeReturns()
-		state := "failed"
-		if a := p.agent("orch-1"); a.Takeover != nil {
-			state = "ended"
-			p.seen("orch-1", someChanges)
-		} else {
-			p.do(input.Timer{Key: RestartPrefix + RunOf(a.AgentRef)})
-		}
-		e := last[contract.Takeover](p)
-		testkit.Check(t, e.State == state && e.Reason == "the bridge was lost" &&
-			(state == "ended") == (e.Digest != ""), "%s: %+v", stage, e)
-		a := p.agent("orch-1")
-		testkit.Check(t, a.Status == AgentStarting && a.Takeover == nil, "%s: %s %+v", stage, a.Status, a.Takeover)
-		testkit.Same(t, fmt.Sprintf("%s: %s", stage, state), stage == TakeoverOpen || stage == TakeoverOpening,
-			(state == "ended"))
-	}
-}
-
 // TestArbiterEndsInATakeover: whether Arbiter was killed or ended normally, the takeover has ended when the run
 // is resumed, and what was done in it is reported.
 func TestArbiterEndsInATakeover(t *testing.T) {
@@ -387,9 +386,8 @@ func TestArbiterEndsInATakeover(t *testing.T) {
 			p.finished()
 		}
 		var fold Replayer
-		for i, in := range p.in {
-			raw := testkit.Must(input.EncodeInput(in))(t)
-			testkit.OK(t, fold.Take(journal.Record{Seq: uint64(i), Payload: raw}))
+		for _, r := range records(t, p.in) {
+			testkit.OK(t, fold.Take(r))
 		}
 		p.s = fold.State
 		p.do(input.Resumed{Options: p.s.Options})
@@ -429,139 +427,72 @@ func TestTheTimeLimitWaits(t *testing.T) {
 	}
 }
 
-// TestAReleaseWaitsForTheHuman: an agent that its successor replaces is not released until its session is given
-// back.
-func TestAReleaseWaitsForTheHuman(t *testing.T) {
-	p := working(t)
-	p.take("orch-1", TakeoverOpen)
-	st := &step{State: p.s, at: p.at}
-	st.release("orch-1", "succeeded by orch-2", false)
-	p.s = st.State
-	if a := p.agent("orch-1"); a.Status != InHand || a.Takeover == nil || len(st.out.Effects()) > 0 {
-		t.Fatalf("%s %v", a.Status, st.out.Effects())
-	}
-	p.ends("orch-1")
-	p.seen("orch-1", someChanges)
-	a := p.agent("orch-1")
-	testkit.Check(t, a.Status == AgentEnded && a.EndReason == "succeeded by orch-2" &&
-		last[contract.Done](p).Reason == a.EndReason, "%s %q, %+v", a.Status, a.EndReason, last[contract.Done](p))
-}
-
-// TestAnInstructionCallsOffARelease: an agent whose release waits for the end of a takeover, and that is given
-// something to do meanwhile, is not released. The rules give it nothing to do.
-func TestAnInstructionCallsOffARelease(t *testing.T) {
-	for name, instruct := range map[string]func(p *play){
-		"by the Arbiter": func(p *play) {
+// TestAReleaseInATakeover: an agent that its successor replaces is released when its session is given back, or lost
+// with the bridge. One that is given something to do meanwhile is not. The rules give it nothing to do.
+func TestAReleaseInATakeover(t *testing.T) {
+	for name, c := range map[string]struct {
+		stage TakeoverStage
+		then  func(p *play)
+		reads string // what it is given to do
+		told  string // the reason in the event of its end
+	}{
+		"given back": {TakeoverOpen, func(*play) {}, "", "succeeded by orch-2"},
+		"lost":       {TakeoverInspecting, func(p *play) { p.do(input.BridgeLost{Message: "gone"}) }, "", "crash"},
+		"instructed by the Arbiter": {TakeoverOpen, func(p *play) {
 			p.say("And?")
 			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Lay the bricks.", "to", "orch-1"))
-		},
-		"by the human":     func(p *play) { p.say("Lay the bricks.", contract.Note, "orch-1") },
-		"a human's retry":  func(p *play) { p.mustCommand(contract.RetryLast{}) },
-		"by nobody at all": func(p *play) {},
+		}, "Lay the bricks.", ""},
+		"instructed by the human": {TakeoverOpen, func(p *play) { p.say("Lay the bricks.", contract.Note, "orch-1") },
+			"Lay the bricks.", ""},
+		"tried again": {TakeoverOpen, func(p *play) { p.mustCommand(contract.RetryLast{}) }, "Try again", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := working(t)
 			p.verdict("orch-1", report("question", "which port?", true))
 			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
-			p.take("orch-1", TakeoverOpen)
+			p.take("orch-1", c.stage)
 			st := &step{State: p.s, at: p.at}
-			st.release("orch-1", "another takes its place", false)
+			st.release("orch-1", "succeeded by orch-2", false)
 			p.s = st.State
+			a := p.agent("orch-1")
+			testkit.Need(t, a.Status == InHand && a.Takeover != nil && len(st.out.Effects()) == 0, "%s %v", a.Status,
+				st.out.Effects())
 			testkit.Empty(t, "wait for a message", p.s.WaitingAgents())
-			instruct(p)
-			p.ends("orch-1")
-			p.seen("orch-1", someChanges)
-			if name == "by nobody at all" {
-				testkit.Same(t, "status", AgentEnded, p.agent("orch-1").Status)
+			c.then(p)
+			if c.stage == TakeoverOpen {
+				p.ends("orch-1")
+				p.seen("orch-1", someChanges)
+			}
+			if c.reads != "" {
+				p.returns("orch-1")
+				p.contains("the message to orch-1", p.lastSent("orch-1"), c.reads)
 				return
 			}
-			p.returns("orch-1")
-			want := "Lay the bricks."
-			if name == "a human's retry" {
-				want = "Try again"
-			}
-			p.contains("the message to orch-1", p.lastSent("orch-1"), want)
+			a = p.agent("orch-1")
+			testkit.Check(t, a.Status == AgentEnded && a.Takeover == nil, "it is %s", a.Status)
+			testkit.Same(t, "why it ended", "succeeded by orch-2", a.EndReason)
+			testkit.Same(t, "told", c.told, last[contract.Done](p).Reason)
 		})
 	}
-}
-
-// TestOneThatIsSpentInATakeover: its last turn ended, and so did its session. Nothing waits for a terminal that
-// will never open.
-func TestOneThatIsSpentInATakeover(t *testing.T) {
-	p := working(t)
-	p.take("orch-1", TakeoverStopping)
-	st := &step{State: p.s, at: p.at}
-	a := st.Edit("orch-1")
-	a.CompactionBlocked, a.HandoffDemands = true, maxDemands
-	p.s = st.State
-	raw := testkit.Must(jsonl.Marshal(report("progress", "on the way", false)))(t)
-	p.happen("orch-1", bridge.Turn{MessageIDs: p.agent("orch-1").Turn, Outcome: bridge.TurnDone, Verdict: raw})
-	if a := p.agent("orch-1"); a.Status != AgentParked || a.Takeover != nil || p.s.AnyTakenOver() {
-		t.Fatalf("%s %+v", a.Status, a.Takeover)
-	}
-	testkit.Like(t, "the takeover", contract.Takeover{State: StateFailed}, last[contract.Takeover](p))
 }
 
 // TestTheTimeOfAModeOutlastsATakeover: the time limit of a mode also applies after a failed takeover during
 // which its timer rang.
 func TestTheTimeOfAModeOutlastsATakeover(t *testing.T) {
-	for _, end := range []string{"not opened", "bridge lost"} {
-		p := begin(t, func(o *runconfig.Options) {
-			o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.",
-				Limits: agents.Limits{Timeout: time.Minute}}}
-		})
-		p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
-		p.spawned("orch-1")
-		p.verdict("orch-1", report("progress", "begun", false))
-		key := WorkLimitPrefix + p.agent("orch-1").AgentRef.ID
-		if end == "not opened" {
-			p.take("orch-1", TakeoverOpening)
-		} else {
-			p.take("orch-1", TakeoverStopping)
-		}
-		p.do(input.Timer{Key: key})
-		p.out = nil
-		if end == "not opened" {
+	for stage, end := range map[TakeoverStage]func(p *play){
+		TakeoverOpening: func(p *play) {
 			p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef, Failed: "no terminals left"})
-		} else {
-			p.do(input.BridgeLost{Message: "gone"})
-		}
-		testkit.Same(t, fmt.Sprintf("%s: its time has no end", end), time.Minute, timer(p.out, key))
+		},
+		TakeoverStopping: func(p *play) { p.do(input.BridgeLost{Message: "gone"}) },
+	} {
+		p, id := scouting(t, agents.Limits{Timeout: time.Minute})
+		p.verdict(id, report("progress", "begun", false))
+		p.take(id, stage)
+		p.timeOver(id)
+		p.out = nil
+		end(p)
+		testkit.Same(t, fmt.Sprintf("%s: its time", stage), time.Minute, timer(p.out, WorkLimitPrefix+id))
 	}
-}
-
-// TestAReleaseOutlastsTheBridge: an agent that was to be released when its session is returned is released, even if the
-// bridge ends together with the terminal before that.
-func TestAReleaseOutlastsTheBridge(t *testing.T) {
-	p := working(t)
-	p.take("orch-1", TakeoverInspecting)
-	st := &step{State: p.s, at: p.at}
-	st.release("orch-1", "succeeded by orch-2", false)
-	p.s = st.State
-	p.do(input.BridgeLost{Message: "gone"})
-	if a := p.agent("orch-1"); a.Status != AgentEnded || a.EndReason != "succeeded by orch-2" || a.Takeover != nil {
-		t.Errorf("%s %q", a.Status, a.EndReason)
-	}
-}
-
-// TestNoTakeoverInAnUntrustedWorkspace: the agent's process would be ended for a terminal that is not opened.
-func TestNoTakeoverInAnUntrustedWorkspace(t *testing.T) {
-	p, _ := oneWorks(t, func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" })
-	p.verdict("orch-1", report("progress", "begun", false))
-	p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`)
-	p.do(input.NotSpawned{Agent: p.agent("orch-2").AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: "h2"})
-	ok, why := p.command(contract.Attach{ID: "orch-1"})
-	testkit.Check(t, !ok, "taken over: %s", why)
-	testkit.Same(t, "status", AgentBusy, p.agent("orch-1").Status)
-}
-
-// TestATakeoverOfOneThatIsNotStarted: the takeover ends.
-func TestATakeoverOfOneThatIsNotStarted(t *testing.T) {
-	p := working(t)
-	p.take("orch-1", TakeoverStopping)
-	p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: "h2"})
-	testkit.Check(t, !p.s.AnyTakenOver() && last[contract.Takeover](p).State == StateFailed, "%+v",
-		p.agent("orch-1").Takeover)
 }
 
 // TestInspectionWakesNoAgent: a human who only looked gives the Arbiter nothing to rule on; it reads about it

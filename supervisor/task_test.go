@@ -72,46 +72,57 @@ func TestPhasesAreRestored(t *testing.T) {
 }
 
 func TestModesHaveLimits(t *testing.T) {
-	limited := func(l agents.Limits) *play {
-		return begin(t, func(o *runconfig.Options) {
-			o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.", Limits: l}}
-		})
-	}
-	for name, c := range map[string]struct {
-		limits agents.Limits
-		reach  func(p *play, id string)
-	}{
-		"turns": {agents.Limits{MaxTurns: 1}, func(p *play, id string) {}},
-		"cost":  {agents.Limits{MaxCostUSD: 0.5}, func(p *play, id string) {}},
-		"time": {agents.Limits{Timeout: time.Minute}, func(p *play, id string) {
-			testkit.Same(p.t, "the timer", time.Minute, timer(p.out, WorkLimitPrefix+p.agent(id).AgentRef.ID))
-			p.do(input.Timer{Key: WorkLimitPrefix + p.agent(id).AgentRef.ID})
-		}},
+	for name, limits := range map[string]agents.Limits{
+		"turns": {MaxTurns: 1}, "cost": {MaxCostUSD: 0.5}, "time": {Timeout: time.Minute},
 	} {
-		p := limited(c.limits)
-		p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
-		id := p.working()
-		c.reach(p, id)
+		p, id := scouting(t, limits)
+		if limits.Timeout > 0 {
+			testkit.Same(p.t, "the timer", time.Minute, timer(p.out, WorkLimitPrefix+id))
+			p.timeOver(id)
+		}
 		p.turn(id, verdictTurn(report("progress", "I have looked.", false), bridge.Turn{CostUSD: 0.6}))
 		p.contains(name+": the demand", p.lastSent(id), "Hand off now", "reached a limit: ")
 		testkit.Check(t, p.agent(id).ReachedLimit != "", "%s: no limit was reached", name)
 	}
 }
 
-// TestTheTimeOfAModeEndsAfterDone: the time limit also holds for an Orchestrator that was done, or parked, when it was
-// over, and goes on.
-func TestTheTimeOfAModeEndsAfterDone(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) {
-		o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.",
-			Limits: agents.Limits{Timeout: time.Minute}}}
-	})
-	p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
-	id := p.working()
+// TestTheTimeOfAMode also holds for an Orchestrator that was done, or parked, when it was over, and goes on; and it
+// continues in another process, where its end is reported to the agents concerned.
+func TestTheTimeOfAMode(t *testing.T) {
+	p, id := scouting(t, agents.Limits{Timeout: time.Minute})
 	p.verdict(id, proven("done"))
-	p.do(input.Timer{Key: WorkLimitPrefix + p.agent(id).AgentRef.ID})
+	p.timeOver(id)
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Look here, too.", "to", id))
 	p.contains("its next message", p.lastSent(id), "Look here, too.",
 		"You have reached a limit: its time of 1m0s is over")
+
+	p, id = scouting(t, agents.Limits{Timeout: time.Minute})
+	p.stopped()
+	p.out = nil
+	p.do(input.Resumed{Options: p.s.Options})
+	after := timer(p.out, WorkLimitPrefix+id)
+	testkit.Check(t, after > 0 && after <= time.Minute, "the timer is %s", after)
+	p.settles()
+	p.restartDue(id)
+	p.settles()
+	p.timeOver(id)
+	p.turn(id, bridge.Turn{Outcome: bridge.TurnInterrupted})
+	p.contains("the one whose time is over", p.lastSent(id), "reached a limit: ", "kind handoff")
+}
+
+// scouting begins a run in which an Orchestrator of a mode with limits works, and timeOver is the end of its time.
+func scouting(t *testing.T, l agents.Limits) (*play, string) {
+	t.Helper()
+	p := begin(t, func(o *runconfig.Options) {
+		o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.", Limits: l}}
+	})
+	p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
+	return p, p.working()
+}
+
+func (p *play) timeOver(id string) {
+	p.t.Helper()
+	p.do(input.Timer{Key: WorkLimitPrefix + id})
 }
 
 func TestTasksOfAnAgentMoveThePlan(t *testing.T) {
