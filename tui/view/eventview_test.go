@@ -615,8 +615,8 @@ func TestLogbookPaths(t *testing.T) {
 	testkit.Excludes(t, "", dump(got), "/loom")
 }
 
-// TestTimesOfAnotherDay: a time that is not of today has its date: in the logbook, on a timeline, and where a request is
-// denied.
+// TestTimesOfAnotherDay: a time that is not of today has its date: in the logbook, on a timeline, and where a request
+// is denied.
 func TestTimesOfAnotherDay(t *testing.T) {
 	o := options(100)
 	e := entry("orch-1", contract.Notice{Text: "x"})
