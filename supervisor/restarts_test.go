@@ -94,6 +94,7 @@ func TestMessageRestartsAParkedAgent(t *testing.T) {
 			p.crash("arbiter", 5)
 			p.refuses(contract.Say{Text: "hello?"}, "no living")
 			p.mustCommand(word)
+			p.refuses(contract.Choose{Option: "retry"}, "there is nothing to choose now")
 			p.comes("arbiter", bridge.SpawnResult{Resumed: true,
 				Deliveries: []bridge.DeliveryStatus{{MessageID: p.agent("arbiter").Turn[0], Status: bridge.DeliveryBegun}}})
 			p.contains("its message", p.lastSent("arbiter"), "in the middle of your last turn")
