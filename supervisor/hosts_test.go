@@ -313,6 +313,13 @@ func TestLateReportsOfAnEarlierBridge(t *testing.T) {
 			p.notSpawned(id, bridge.CatAuth, "not logged in")
 			p.opensAfterTheEnd("box", func() { p.mustCommand(contract.Choose{Option: RetryOption("box")}) })
 		},
+		"the end, after two failures": func(p *play, id string) {
+			p.spawned(id)
+			failed := bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatAuth, Error: "log in"}
+			p.turn(id, failed)
+			p.happen(id, failed)
+			p.opensAfterTheEnd("box", func() { p.mustCommand(contract.Choose{Option: RetryOption("box")}) })
+		},
 		"the start, after the end": func(p *play, _ string) {
 			p.do(input.BridgeLost{Host: "box", Message: "the link broke"})
 			p.do(input.Timer{Key: LifecycleTimerKey("box")})
