@@ -249,8 +249,8 @@ func (st *step) reportSharedLevels() {
 // limitsChanged compares what was used with limits that may be others now.
 func (st *step) limitsChanged() {
 	for i := range st.Agents {
-		if st.Agents[i].Engaged() {
-			a := st.Edit(st.Agents[i].ID)
+		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() {
+			a = st.Edit(a.ID)
 			st.reportCostLevels(a)
 			st.keepLimits(a)
 		}
@@ -277,27 +277,26 @@ func (st *step) keepLimits(a *Agent) {
 	}
 }
 
-// limitAgent makes an agent hand off because a limit is reached.
+// limitAgent makes an agent hand off because a limit is reached. An Orchestrator that has nothing to do now hands off
+// when it is given something.
 func (st *step) limitAgent(a *Agent, why string) {
 	a.ReachedLimit = why
+	if a.Role == RoleOrchestrator && !a.Engaged() {
+		return
+	}
 	st.logNotice(fmt.Sprintf("%s (%s) has reached a limit: %s. It was told to hand off.", a.Name, a.ID, why))
 }
 
 // workTimeOver ends the time of an Orchestrator's mode: its turn is stopped, and the next one is only for its
-// hand-off. One that has nothing to do now hands off when it is given something.
+// hand-off.
 func (st *step) workTimeOver(id string) {
 	a := st.Edit(id)
 	if a == nil || a.Takeover != nil || a.ReachedLimit != "" {
 		return
 	}
 	mode, _ := st.Options.ModeNamed(a.Mode)
-	why := fmt.Sprintf("its time of %s is over", mode.Limits.Timeout)
-	if !a.Engaged() {
-		a.ReachedLimit = why
-		return
-	}
-	st.limitAgent(a, why)
-	if a.Status == AgentBusy {
+	st.limitAgent(a, fmt.Sprintf("its time of %s is over", mode.Limits.Timeout))
+	if a.Engaged() && a.Status == AgentBusy {
 		st.do(input.Interrupt{Agent: a.AgentRef})
 	}
 }

@@ -153,7 +153,7 @@ func (st *step) undecided(why string) {
 // unfitHost takes another host out of use on which no agent can work before a human has mended something, such as a
 // login. Its bridge is dropped, and its agents wait.
 func (st *step) unfitHost(host string, c bridge.Category, reason string) {
-	if st.Lifecycle.Lost(&st.out, host, reason, time.Time{}) {
+	if !st.Lifecycle.Bridge(host).Ending && st.Lifecycle.Lost(&st.out, host, reason, time.Time{}) {
 		st.Lifecycle.edit(host).Ending = true
 	}
 	st.loseWhatRan(host, string(c))

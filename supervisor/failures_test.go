@@ -260,6 +260,14 @@ func TestAnOfferEndsWithTheTrouble(t *testing.T) {
 			p.s.Question.Recovery = offered
 			p.verdict(id, report("progress", "It builds.", false))
 		},
+		"the task is reset": func(p *play, id string) {
+			p.crash(id, 5)
+			p.mustCommand(contract.Reset{})
+		},
+		"the step is skipped": func(p *play, _ string) {
+			p.mustCommand(contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepPending}}})
+			p.mustCommand(contract.SkipStep{})
+		},
 		"it is told to retry":    func(p *play, _ string) { p.mustCommand(contract.RetryLast{}) },
 		"the human summons":      func(p *play, _ string) { p.mustCommand(contract.ForceAgent{Mode: "tester"}) },
 		"it is let go":           func(p *play, id string) { p.mustCommand(contract.Kill{ID: id}) },

@@ -311,8 +311,14 @@ func TestLateReportsOfAnEarlierBridge(t *testing.T) {
 	for name, play := range map[string]func(p *play, id string){
 		"the end, after another try": func(p *play, id string) {
 			p.notSpawned(id, bridge.CatAuth, "not logged in")
-			p.mustCommand(contract.Choose{Option: RetryOption("box")})
-			p.do(late)
+			p.opensAfterTheEnd("box", func() { p.mustCommand(contract.Choose{Option: RetryOption("box")}) })
+		},
+		"the end, after two failures": func(p *play, id string) {
+			p.spawned(id)
+			failed := bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatAuth, Error: "log in"}
+			p.turn(id, failed)
+			p.happen(id, failed)
+			p.opensAfterTheEnd("box", func() { p.mustCommand(contract.Choose{Option: RetryOption("box")}) })
 		},
 		"the start, after the end": func(p *play, _ string) {
 			p.do(input.BridgeLost{Host: "box", Message: "the link broke"})
@@ -336,18 +342,36 @@ func TestLateReportsOfAnEarlierBridge(t *testing.T) {
 	}
 }
 
+// opensAfterTheEnd: a host that is needed while its bridge is being ended is opened when the end is reported and what
+// ran there has ended.
+func (p *play) opensAfterTheEnd(host string, need func()) {
+	p.t.Helper()
+	p.out = nil
+	need()
+	p.do(input.BridgeLost{Host: host, Message: "it was closed", Until: p.at.Add(time.Minute)})
+	wait := timer(p.out, LifecycleTimerKey(host))
+	testkit.Check(p.t, wait >= 59*time.Second, "it is opened after %s", wait)
+	testkit.Same(p.t, "opened before", 0, len(effects[input.OpenBridge](p)))
+	p.do(input.Timer{Key: LifecycleTimerKey(host)})
+	testkit.Same(p.t, "opened", 1, len(effects[input.OpenBridge](p)))
+}
+
 // TestAHostThatNothingNeeds: its bridge is ended when its start takes longer than its agents live. That is no failure.
+// An agent that is placed there meanwhile waits for the end.
 func TestAHostThatNothingNeeds(t *testing.T) {
 	p := spread(t, nil)
 	id, _ := p.spawnOn("box")
 	p.mustCommand(contract.Kill{ID: id})
 	p.hostUp("box")
 	testkit.Same(t, "bridges that are ended", 1, len(effects[input.DropBridge](p)))
+	again := p.fork(t)
 	p.do(input.BridgeLost{Host: "box", Message: "it was closed"})
 	testkit.Same(t, "crashes", 0, p.s.Lifecycle.Crashes)
 	testkit.Same(t, "the host", contract.Host{Name: "box", Status: contract.HostDown}, last[contract.Host](p))
 	testkit.Same(t, "times it was lost", 0, len(testkit.Only(told[contract.Host](p),
 		func(h contract.Host) bool { return h.Status == contract.HostLost })))
+
+	again.opensAfterTheEnd("box", func() { again.spawnOn("box") })
 }
 
 // TestAHostWhereNoAgentCanWork is parked, and its agents wait there until a human retries it. A failure of another make

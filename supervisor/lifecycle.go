@@ -149,12 +149,18 @@ func (s *LifecycleState) Want(c *input.Collector, host string) {
 // stillRuns is the reason why a host is not opened at once.
 const stillRuns = "what ran there before may not have ended yet"
 
-// Due opens another bridge on a host unless there is one, or one is being started. Emits: host. Effects: OpenBridge.
+// Due opens another bridge on a host unless there is one, or one is being started. While one is being ended, the next
+// waits for the report of that end, which says until when processes may still run there.
+// Emits: host. Effects: OpenBridge.
 func (s *LifecycleState) Due(c *input.Collector, host string) {
 	if b := s.Bridge(host); b.Up || b.Parked || b.Opening {
 		return
 	}
 	b := s.edit(host)
+	if b.Ending {
+		b.report(c, StatusWaiting, stillRuns)
+		return
+	}
 	b.Opening = true
 	if b.Status != StatusLost { // a lost host keeps the reason until it is back
 		b.report(c, StatusWaiting, "it is being started")
@@ -163,13 +169,16 @@ func (s *LifecycleState) Due(c *input.Collector, host string) {
 }
 
 // Lost handles the end of the bridge on a host; until is [Bridge.Until]. It reports false if that bridge does not count
-// any more, or its start was not reported yet. Emits: host.
+// any more, or its start was not reported yet. Emits: host. Effects: SetTimer.
 func (s *LifecycleState) Lost(c *input.Collector, host, reason string, until time.Time) bool {
 	b := s.edit(host)
 	b.Until = until
 	switch {
 	case b.Ending:
 		b.Ending = false
+		if b.Status == StatusWaiting {
+			s.Reopen(c, host)
+		}
 		return false
 	case !b.Up:
 		b.Gone = b.Opening
@@ -199,7 +208,7 @@ func (s *LifecycleState) Back(
 // reopenPause is how long to wait before another bridge follows one that was ended on purpose.
 const reopenPause = time.Second
 
-// Reopen starts another bridge after a halt ended the last one: that is not a failure. Effects: SetTimer.
+// Reopen starts another bridge after the last one was ended on purpose: that is not a failure. Effects: SetTimer.
 func (s *LifecycleState) Reopen(c *input.Collector, host string) {
 	after := max(reopenPause, s.Bridge(host).Until.Sub(c.Now))
 	c.Do(input.SetTimer{Key: LifecycleTimerKey(host), After: after})
@@ -425,7 +434,7 @@ var Categories = map[runconfig.RestartClass]bridge.Category{
 }
 
 // StartClass classifies a failed start. If the cause can pass – a lack of processes, memory or descriptors, a killed
-// process, or a socket that went away before bubblewrap could hide it – the start is retried like after a crash.
+// process, or a path that went away while bubblewrap made the sandbox – the start is retried like after a crash.
 func StartClass(c bridge.Category, message string) runconfig.RestartClass {
 	if c == bridge.CatResume {
 		return runconfig.InvalidResume

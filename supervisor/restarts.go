@@ -53,6 +53,9 @@ func (st *step) unpark(a *Agent) {
 		st.left(a)
 	}
 	a.Status, a.Since, a.Dismissed = AgentDown, st.at, false
+	if st.Question.Recovery.Agent == a.ID {
+		st.Question.Recovery = QuestionRecovery{}
+	}
 	st.renewFuse(a)
 	st.removeDocuments("", func(h *Handover) bool { return h.Agent.ID == a.ID && h.Kind == KindGone })
 	st.Handoff.LeaveSuccessorQueue(a.Predecessor) // it continues that work itself

@@ -322,7 +322,8 @@ func TestLimitOfOneAgent(t *testing.T) {
 	p.contains("the agent", p.lastSent(one), "reached a limit", "--max-cost-per-agent", "kind handoff")
 }
 
-// TestALowerLimitOfOneAgent: an agent that has cost more than a limit that is set later has to hand off, too.
+// TestALowerLimitOfOneAgent: an agent that has cost more than a limit that is set later has to hand off, too. One that
+// was done hands off when it is given something.
 func TestALowerLimitOfOneAgent(t *testing.T) {
 	limit := 0.5
 	for name, set := range map[string]func(p *play){
@@ -333,14 +334,16 @@ func TestALowerLimitOfOneAgent(t *testing.T) {
 			p.back(bridge.DeliverySeen)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			p, one := oneWorks(t, nil)
-			p.costs(one, 0.6, report("question", "which?", true))
-			set(p)
-			p.verdict("arbiter", ruling("CONTINUE", "This one.", "to", one))
-			p.contains("the agent", p.lastSent(one), "reached a limit", "--max-cost-per-agent", "kind handoff")
-			testkit.Like(t, "the level", contract.Budget{Scope: "agent", Level: "limit"}, last[contract.Budget](p))
-		})
+		for _, kind := range []string{"question", "done"} {
+			t.Run(name+" after "+kind, func(t *testing.T) {
+				p, one := oneWorks(t, nil)
+				p.costs(one, 0.6, report(kind, "which?", true))
+				set(p)
+				testkit.Like(t, "the level", contract.Budget{Scope: "agent", Level: "limit"}, last[contract.Budget](p))
+				p.verdict("arbiter", ruling("CONTINUE", "This one.", "to", one))
+				p.contains("the agent", p.lastSent(one), "reached a limit", "--max-cost-per-agent", "kind handoff")
+			})
+		}
 	}
 }
 

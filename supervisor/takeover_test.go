@@ -433,18 +433,17 @@ func TestAReleaseInATakeover(t *testing.T) {
 	for name, c := range map[string]struct {
 		stage TakeoverStage
 		then  func(p *play)
-		reads string // what it is given to do
-		told  string // the reason in the event of its end
+		reads string // what it is given to do; else it is released
 	}{
-		"given back": {TakeoverOpen, func(*play) {}, "", "succeeded by orch-2"},
-		"lost":       {TakeoverInspecting, func(p *play) { p.do(input.BridgeLost{Message: "gone"}) }, "", "crash"},
+		"given back": {TakeoverOpen, func(*play) {}, ""},
+		"lost":       {TakeoverInspecting, func(p *play) { p.do(input.BridgeLost{Message: "gone"}) }, ""},
 		"instructed by the Arbiter": {TakeoverOpen, func(p *play) {
 			p.say("And?")
 			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Lay the bricks.", "to", "orch-1"))
-		}, "Lay the bricks.", ""},
+		}, "Lay the bricks."},
 		"instructed by the human": {TakeoverOpen, func(p *play) { p.say("Lay the bricks.", contract.Note, "orch-1") },
-			"Lay the bricks.", ""},
-		"tried again": {TakeoverOpen, func(p *play) { p.mustCommand(contract.RetryLast{}) }, "Try again", ""},
+			"Lay the bricks."},
+		"tried again": {TakeoverOpen, func(p *play) { p.mustCommand(contract.RetryLast{}) }, "Try again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := working(t)
@@ -471,7 +470,11 @@ func TestAReleaseInATakeover(t *testing.T) {
 			a = p.agent("orch-1")
 			testkit.Check(t, a.Status == AgentEnded && a.Takeover == nil, "it is %s", a.Status)
 			testkit.Same(t, "why it ended", "succeeded by orch-2", a.EndReason)
-			testkit.Same(t, "told", c.told, last[contract.Done](p).Reason)
+			ends := testkit.Only(effects[input.Emit](p), func(e input.Emit) bool {
+				b, done := e.Event.Body.(contract.Done)
+				return done && e.Event.ID == "orch-1" && b.Reason == a.EndReason
+			})
+			testkit.Same(t, "ends that were told", 1, len(ends))
 		})
 	}
 }

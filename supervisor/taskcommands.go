@@ -56,6 +56,7 @@ func (st *step) reset(ref string) {
 		st.do(input.Interrupt{Agent: a.AgentRef})
 	}
 	st.Question.Open, st.Handoff.SuccessorQueue, st.Task.Text, st.Task.Images = nil, nil, "", nil
+	st.Question.Recovery.Overcome(&st.Roster, st.Question.Recovery.Agent)
 	st.forgetDocuments()
 	st.Handoff.ForgetProofs()
 	st.Rulings.Ledger = nil // the rulings were about another task

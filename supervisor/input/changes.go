@@ -472,8 +472,8 @@ func (s *ChangeState) Reverted(r Reverted) (asked Revert, ok bool) {
 // Bounds of what is kept and reported.
 const (
 	changeMaxFiles = 4000 // whose authors are recorded; overlaps in further files are not noticed
-	MaxPaths       = 2000 // of one Recorded
-	MaxLeft        = 20   // of one Recorded
+	MaxPaths       = 2000 // of one SnapshotTaken
+	MaxLeft        = 20   // of one SnapshotTaken
 	maxLeft        = 200  // that are reported
 	maxShown       = 200  // of one event
 	maxQueued      = 64   // turns that wait for a snapshot; further ones share the last
@@ -574,7 +574,7 @@ type ChangeMark struct {
 	Touched []string // files that it may have changed since
 }
 
-// ChangeRecord requests a snapshot → Recorded.
+// ChangeRecord requests a snapshot → SnapshotTaken.
 type ChangeRecord struct {
 	Serial int
 	Own    string // agent whose own directory is recorded; empty: the run's
@@ -584,7 +584,7 @@ type ChangeRecord struct {
 	Since  string // commit at which the changes of this turn begin; likewise
 	Keep   string // an additional name of the snapshot; may be empty
 	Tree   bool   // nothing else is wanted
-	Final  bool   // the last one: Recorded.Total is wanted
+	Final  bool   // the last one: SnapshotTaken.Total is wanted
 }
 
 // SnapshotTaken is the result of a [ChangeRecord].

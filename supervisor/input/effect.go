@@ -127,7 +127,7 @@ type (
 	Note   struct{ Decision decider.Record }
 	// Probe looks for signs of activity → Probed.
 	Probe struct{ Agent bridge.AgentRef }
-	// DropBridge ends the bridge of a host that does not answer; the bridge is then lost.
+	// DropBridge ends the bridge of a host: it does not answer, cannot be used, or is not needed → BridgeLost.
 	DropBridge struct{ Host string }
 	// OpenBridge starts a bridge on a host, in place of one that was lost or never existed → BridgeBack or
 	// BridgeFailed.

@@ -3,7 +3,7 @@ package input
 // This file tracks the work of Orchestrators with directories of their own until it is on the run branch.
 //
 // When such an Orchestrator reports `done`, its work is merged, in the order of the reports and one at a time.
-// The supervisor requests it with the effect [IsolationMerge]; the result is a [Merged]. A conflict changes
+// The supervisor requests it with the effect [IsolationMerge]; the result is [Merged]. A conflict changes
 // nothing: the author merges in its own directory and reports again, at most [MaxConflicts] times. Then the Arbiter
 // decides.
 //
@@ -53,7 +53,7 @@ const (
 	StatusUnfinished IsolationStatus = "unfinished" // a Git operation runs in the author's directory; nothing was changed
 )
 
-// Merged is the result of a [IsolationMerge].
+// Merged is the result of an [IsolationMerge].
 type Merged struct {
 	Serial int
 	Status IsolationStatus `json:",omitempty"`
