@@ -56,6 +56,11 @@ func TestLiveRun(t *testing.T) {
 	expect("aaaa1", "", "run aaaa1111 is not live")
 	expect("bb", "", `there is no run "bb"`)
 	begin("cccc4444-three", here)
+	testkit.OK(t, os.WriteFile(filepath.Join(all.Dir("cccc4444-three"), "lock"), []byte(`{"v":99}`), 0o600))
+	start := time.Now()
+	info := testkit.Must(Find(store, "cccc4444-three"))(t)
+	testkit.Check(t, info.Live && info.PID == 0 && time.Since(start) < bridgeEnds,
+		"a run whose process is not known was waited for: %+v", info)
 	expect("", "", "several runs are live in "+here+": ")
 	t.Chdir(root)
 	expect("", "", "no run is live in "+root)

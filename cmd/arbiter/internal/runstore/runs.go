@@ -201,10 +201,10 @@ func PlayedElsewhere(run string, pid int) error {
 const bridgeEnds = 5 * time.Second
 
 // Find finds a run by its id or a prefix of it. If the process of the run was killed, it waits for the end of the
-// bridge, which holds the run until then.
+// bridge, which holds the run until then. A process that has not left its id, such as one of another version, plays it.
 func Find(store *journal.Store, prefix string) (journal.Info, error) {
 	info, err := store.Find(prefix)
-	for begun := time.Now(); err == nil && info.Live && store.Player(info.Run) == 0 &&
+	for begun := time.Now(); err == nil && info.PID != 0 && store.Player(info.Run) == 0 &&
 		time.Since(begun) < bridgeEnds; {
 		time.Sleep(awaitEvery)
 		info, err = store.Find(info.Run)
