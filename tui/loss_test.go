@@ -283,6 +283,37 @@ func TestNothingRunsInAGoneProcess(t *testing.T) {
 	})
 }
 
+// TestRunIsLostWhileItsPastIsRead: what its process left without a result is cut off in all of the history, too.
+func TestRunIsLostWhileItsPastIsRead(t *testing.T) {
+	play(t, 90, 30, func(o *Options, h *fakeHost) {
+		h.past, h.slow = longPast(3000), make(chan struct{})
+		o.Begin = &Begin{Resume: fakeRunID}
+	}, func(s *scene) {
+		s.Settle()
+		p := s.host.present()
+		p.sink(time.Now(), contract.Event{ID: "orch-1", Body: contract.ToolUse{Tool: "Bash", ToolUse: "last"}})
+		s.Settle()
+		p.mu.Lock()
+		p.over, p.outcome = true, Outcome{Exit: contract.ExitFailed, Text: "gone", Lost: true}
+		close(p.done)
+		p.mu.Unlock()
+		s.Settle()
+		testkit.Need(t, s.frontend.partial, "all of the past was read before")
+		close(s.host.slow)
+		s.Settle()
+		testkit.Need(t, !s.frontend.partial, "the past is still being read")
+		all := s.frontend.history.All()
+		for i := range all.Len() {
+			e, _ := all.Entry(i)
+			if use, ok := e.Event.Body.(contract.ToolUse); ok && use.ToolUse == "last" {
+				testkit.Check(t, e.Cut, "the call still runs: %+v", e)
+				return
+			}
+		}
+		t.Error("the call is not in the history")
+	})
+}
+
 // TestLostAnswerIsAskedForAgain: the process of the run is killed before it has taken an answer. The request still
 // waits after the resume, and is shown.
 func TestLostAnswerIsAskedForAgain(t *testing.T) {

@@ -163,6 +163,9 @@ func (f *Frontend) index(ctx context.Context, log *journal.EventLog, end history
 		full.Succeed(store)
 		f.timeline.Become(&times)
 		f.history, f.partial = full, false
+		if f.root.session.interrupted() {
+			f.cut() // as the store before was
+		}
 		f.root.move(full.All().Len() - store.All().Len())
 	})
 	f.sumUp(ctx, &since)

@@ -261,9 +261,15 @@ func (rec *recovery) drawWays(c render.Canvas, hint string) {
 
 // askWay shows what can be chosen in the panel of what waits, or what is to be done outside of the run.
 func (rec *recovery) askWay() {
-	waiting := rec.d.inbox.waiting()
-	i := slices.IndexFunc(waiting, func(i supervisor.InboxItem) bool { return i.Kind.Chosen() })
-	switch problem := rec.problem(); {
+	waiting, problem := rec.d.inbox.waiting(), rec.problem()
+	i := slices.IndexFunc(waiting, func(i supervisor.InboxItem) bool {
+		return i.Kind.Chosen() && (slices.Equal(i.Choices, problem.Options) ||
+			i.Agent == problem.Agent && i.Agent != contract.Supervisor) // which asks about other things, too
+	})
+	if i < 0 && len(problem.Options) == 0 {
+		i = slices.IndexFunc(waiting, func(i supervisor.InboxItem) bool { return i.Kind.Chosen() })
+	}
+	switch {
 	case i >= 0:
 		rec.d.inbox.show(waiting[i].ID, false, false)
 	case len(problem.Options) == 0:

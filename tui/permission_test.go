@@ -397,6 +397,9 @@ func TestRecoveryOptions(t *testing.T) {
 		s.Press("Alt+c")
 		s.Expect("No way out is offered")
 
+		s.present(func(st *supervisor.State) { // waits longer, and is not what the line above the input is about
+			st.Lifecycle.Bridges = append(st.Lifecycle.Bridges, supervisor.Bridge{Host: "box", Parked: true})
+		})
 		s.trip("retry", "cancel")
 		s.Press("Alt+c", "Right", "Enter")
 		s.Expect("End the run?") // no serious action without a question

@@ -70,7 +70,7 @@ func (p runPort) Dial(ctx context.Context, run string) (*control.Client, runstor
 	}
 	client, st, err := store.Dial(ctx, info, runstore.AnswerTime, nil)
 	if err != nil {
-		err = runstore.NotConnected(info, err)
+		err = store.NotConnected(info, err)
 	}
 	return client, st, err
 }

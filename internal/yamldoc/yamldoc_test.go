@@ -121,6 +121,7 @@ func TestEdit(t *testing.T) {
 		"CRLF":               {"a: 1\r\nb: 2\r\n", "a", "3", "a: 3\r\nb: 2\r\n", false},
 		"a text over lines":  {"a: |\n  one\n  two\nb: 2\n", "a", `"x"`, "a: \"x\"\nb: 2\n", false},
 		"a hash in a text":   {"a: \"x # y\"\nb: 2\n", "a", "z", "a: z\nb: 2\n", false},
+		"a hash, and quotes": {"a: \"x # y\"  # it's mine\n", "a", "z", "a: z  # it's mine\n", false},
 		"a byte order mark":  {"\ufeffa: 1\nb: 2\n", "a", "3", "\ufeffa: 3\nb: 2\n", false},
 		"braces":             {"{a: 1, b: 2}\n", "a", "3", "", true},
 		"two documents":      {"a: 1\n---\nb: 2\n", "a", "3", "", true},

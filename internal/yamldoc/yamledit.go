@@ -155,14 +155,17 @@ func isBlank(line []byte) bool {
 // is kept.
 func comment(line []byte, single bool) string {
 	text := strings.TrimRight(string(line), "\r\n")
-	i := strings.Index(text, " #")
-	if !single || i < 0 || strings.ContainsAny(text[:i], `"'`) && strings.ContainsAny(text[i:], `"'`) {
-		return ""
+	all, err := meaning([]byte(text))
+	for i := 0; single && err == nil && i < len(text); i++ {
+		if !strings.HasPrefix(text[i:], " #") {
+			continue
+		}
+		value := text[:i]
+		if without, err := meaning([]byte(value)); err == nil && reflect.DeepEqual(without, all) { // else it is in quotes
+			return text[len(strings.TrimRight(value, " ")):]
+		}
 	}
-	for i > 0 && text[i-1] == ' ' {
-		i--
-	}
-	return text[i:]
+	return ""
 }
 
 // plain matches texts that may be written without quotes, if they then have the same meaning.

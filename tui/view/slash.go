@@ -591,10 +591,10 @@ func hosts(s *supervisor.State) string {
 		var agents []string
 		for _, a := range Members(s) {
 			if a.Host == h.Name && !SlashOver(a) {
-				agents = append(agents, SlashName(s, a.ID))
+				agents = append(agents, cell(SlashName(s, a.ID)))
 			}
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %d |\n", cell(h.Name), cell(hostStatus(known)), cell(strings.Join(agents, ", ")),
+		fmt.Fprintf(&b, "| %s | %s | %s | %d |\n", cell(h.Name), cell(hostStatus(known)), strings.Join(agents, ", "),
 			h.Slots)
 		if known.Parked {
 			again += fmt.Sprintf("\n%[1]s is not tried again before you say so: `/choose retry host %[1]s`", SlashWord(h.Name))

@@ -299,6 +299,10 @@ func TestHosts(t *testing.T) {
 		shown.WriteString(strings.Join(strings.Fields(l.Text()), " ") + "\n")
 	}
 	testkit.Includes(t, "a bar in a reason", shown.String(), "\ngpu parked: usage: login | exit *now* 1\n")
+	for range 20 {
+		s.Agents = append(s.Agents, a)
+	}
+	testkit.Same(t, "agents on a host", 21, strings.Count(hosts(s), "Orchestrator I @box"))
 }
 
 func TestAmend(t *testing.T) {

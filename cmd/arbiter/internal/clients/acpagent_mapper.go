@@ -345,7 +345,7 @@ func (m *mapper) usage(id string) []frame {
 // turn shows that an agent is idle, and what the run has cost.
 func (m *mapper) turn(id string, b contract.Turn) []frame {
 	m.setBusy(id, false)
-	frames := m.usage(contract.Arbiter)
+	frames := append(m.closeCalls(id), m.usage(contract.Arbiter)...)
 	reason := map[string]string{"done": stopEndTurn, "interrupted": stopCancelled}[b.Outcome]
 	return append(frames, m.childState(id, childState{State: "idle", StopReason: reason})...)
 }
@@ -747,7 +747,8 @@ func (m *mapper) permission(id string, b contract.Permission) []frame {
 	return frames
 }
 
-// closeCalls ends the calls of an ended agent, or of all agents if agent is empty: they get no result any more.
+// closeCalls ends the calls of an agent whose turn or process has ended, or of all agents if agent is empty: they get
+// no result any more.
 func (m *mapper) closeCalls(agent string) []frame {
 	var frames []frame
 	for _, id := range slices.Sorted(maps.Keys(m.calls)) {

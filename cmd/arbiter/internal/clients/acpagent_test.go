@@ -168,6 +168,24 @@ func TestDecisionsHaveACost(t *testing.T) {
 	testkit.Same(t, "the cost of the run", 0.875, m.spent)
 }
 
+// TestCallsEndWithTheirTurn: a call that an interrupted turn leaves without a result does not run any more; that of
+// another agent does.
+func TestCallsEndWithTheirTurn(t *testing.T) {
+	m, states := newMapper("run", features{}, lineOf), map[string]string{}
+	use := func(id string) contract.ToolUse {
+		return contract.ToolUse{Tool: "Bash", ToolUse: id, Input: json.RawMessage(`{}`)}
+	}
+	for _, e := range []contract.Event{{ID: "orch-1", Body: use("t1")}, {ID: "orch-2", Body: use("t2")},
+		{ID: "orch-1", Body: contract.Turn{Outcome: "interrupted"}}} {
+		for _, f := range m.add(e) {
+			if call, ok := f.Update.(toolCall); ok {
+				states[call.ToolCallID] = call.Status
+			}
+		}
+	}
+	testkit.Same(t, "calls", map[string]string{"t1": failed, "t2": inProgress}, states)
+}
+
 // TestAQuestionThatIsOpenedAgain: an open question of a resumed run is shown once, and one that was settled is shown
 // when it is asked again, as a text of its own.
 func TestAQuestionThatIsOpenedAgain(t *testing.T) {

@@ -403,7 +403,7 @@ func (h *ScreenHost) runInfo(i journal.Info) tui.RunInfo {
 		ID: i.Run, Title: i.Title, Status: line.Status, LastActive: i.LastActive, Bytes: i.Bytes,
 		CostUSD: i.CostUSD, Rehearsal: i.Rehearsal, CWD: i.CWD, Here: command.SameDir(i.CWD, h.choices.Place), Live: i.Live,
 		Finished: slices.Contains(reports, line.Status), Resumable: line.Resumable,
-		State: settings.StateForCommand(h.choices.StateDir),
+		State: cmp.Or(settings.StateForCommand(h.choices.StateDir), settings.StateForResume(h.choices.StateDir)),
 	}
 }
 

@@ -381,6 +381,44 @@ func TestPageWords(t *testing.T) {
 	late.shows("[data-agent=orch-1] .gauge", "$0.00 and what is unknown")
 }
 
+// TestPageOfAGoneProcess: a call without a result ends with its turn and with its process, on a page that was open and
+// on one that comes later, and so do subagents. The command for what is not shown names the run.
+func TestPageOfAGoneProcess(t *testing.T) {
+	quick(t)
+	h := newHouse(t)
+	h.status.Agents = append(h.status.Agents, runstore.AgentStatus{ID: "orch-1", Name: "Orchestrator I", Status: "busy"})
+	s, url := serve(t, h)
+	w := openPage(t, s)
+	for range 1600 {
+		h.emit("orch-2", noticeWeb("old"))
+	}
+	call := func(use string) { h.emit("orch-1", contract.ToolUse{Tool: "Bash", ToolUse: use, Input: []byte(`{}`)}) }
+	call("t1")
+	h.emit("orch-2", contract.Turn{})
+	states := func(w *window, want ...string) {
+		t.Helper()
+		w.until(fmt.Sprintf(`[...document.querySelectorAll(".call-state")].map((e) => e.ariaLabel).join() === %q`,
+			strings.Join(want, ",")))
+	}
+	states(w, "runs")
+	h.emit("orch-1", contract.Turn{Outcome: "interrupted"})
+	states(w, "cut off")
+	call("t2")
+	h.emit("orch-1", contract.SubagentStart{ToolUse: "s1", Description: "Callers"})
+	states(w, "cut off", "runs")
+	w.shows("[data-agent=orch-1] .subs", "Callers")
+	h.end("")
+	states(w, "cut off", "cut off")
+	late := openTab(w.ctx, t, url)
+	states(late, "cut off", "cut off")
+	late.shows("#earlier", "arbiter replay "+testRun[:8]+" prints them all.")
+	h.begin()
+	w.until(`document.querySelector("[data-agent=orch-1]:not(.over)") && !document.querySelector(".subs")`)
+	h.end(contract.StatusComplete)
+	w.clean()
+	late.clean()
+}
+
 // shows waits until an element shows a text.
 func (w *window) shows(where, text string) {
 	w.t.Helper()

@@ -567,10 +567,10 @@ func (e *examination) workspace() {
 		return
 	}
 	e.first("trust",
-		ruling{t.Distrust() != "", DoctorWarn, t.Distrust(), "arbiter trust"},
+		ruling{t.Distrust() != "", DoctorWarn, t.Distrust(), t.Asks()},
 		ruling{t.Trusted && !t.Listing.Empty(), DoctorOK, "trusted, as it is: " + t.InShort(), ""},
 		ruling{!t.Trusted && len(t.Listing.Items) > 0, DoctorNote, "not trusted, and not loaded: " + t.InShort(),
-			"arbiter trust"},
+			t.Asks()},
 		ruling{true, DoctorOK, "nothing there needs trust", ""})
 }
 

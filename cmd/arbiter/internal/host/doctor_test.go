@@ -174,8 +174,8 @@ func TestFindings(t *testing.T) {
 			s.Workspace.Trust.Listing.Items = []trust.Item{{Kind: "hooks", File: ".claude/settings.json"}}
 		}, AreaPlaces, "trust", DoctorNote,
 			"1 × hooks", "arbiter trust"},
-		"changed": {func(s *Surroundings) { s.Workspace.Trust.Recorded = true }, AreaPlaces, "trust", DoctorWarn,
-			"has changed", "arbiter trust"},
+		"changed": {func(s *Surroundings) { s.Workspace.Trust.Recorded, s.Workspace.Trust.State = true, "/s" }, AreaPlaces,
+			"trust", DoctorWarn, "has changed", "arbiter trust --state-dir /s"},
 
 		"a pipe": {func(s *Surroundings) { s.Terminal.Stdin = false }, AreaTerminal, "screen", DoctorNote, "stdin", ""},
 		"into a file": {func(s *Surroundings) { s.Terminal.Stdout = false }, AreaTerminal, "screen", DoctorNote, "stdout",

@@ -56,6 +56,11 @@ func TestLiveRun(t *testing.T) {
 	expect("aaaa1", "", "run aaaa1111 is not live")
 	expect("bb", "", `there is no run "bb"`)
 	begin("cccc4444-three", here)
+	testkit.OK(t, os.WriteFile(filepath.Join(all.Dir("cccc4444-three"), "lock"), []byte(`{"v":99}`), 0o600))
+	start := time.Now()
+	info := testkit.Must(Find(store, "cccc4444-three"))(t)
+	testkit.Check(t, info.Live && info.PID == 0 && time.Since(start) < bridgeEnds,
+		"a run whose process is not known was waited for: %+v", info)
 	expect("", "", "several runs are live in "+here+": ")
 	t.Chdir(root)
 	expect("", "", "no run is live in "+root)
@@ -63,9 +68,10 @@ func TestLiveRun(t *testing.T) {
 
 // TestRunEndsDuringConnecting: a connection that fails because the run ends is explained by that end.
 func TestRunEndsDuringConnecting(t *testing.T) {
-	store := testkit.Must(journal.OpenStore(t.TempDir()))(t)
+	root := t.TempDir()
+	store := testkit.Must(journal.OpenStore(root))(t)
 	t.Cleanup(func() { store.Close() })
-	all := &Runs{store, ""}
+	all := &Runs{store, root}
 	run, err := store.Create(journal.Meta{Run: "aaaa1111-ends", CWD: t.TempDir(), Began: time.Now()}, journal.Options{})
 	testkit.OK(t, err)
 	info := testkit.Must(FindLive(all, "aaaa1111"))(t)
@@ -83,8 +89,16 @@ func TestRunEndsDuringConnecting(t *testing.T) {
 		testkit.Check(t, errors.As(err, &exit) && exit.Code == want &&
 			strings.Contains(exit.Text, "is not live") == (want == contract.ExitUsage && exit.Text != "no"),
 			"%v: %v, want exit %d", why, err, want)
+		if want == contract.ExitEnvironment {
+			testkit.Includes(t, "what can be done", exit.Text, "arbiter halt aaaa1111 --state-dir "+root)
+		}
 	}
 	testkit.Works(t, "closed", <-closed)
+	for _, status := range []string{"", contract.StatusFailed} {
+		info.Live, info.Empty, info.Status = false, false, status
+		testkit.Includes(t, "what can be done", all.notLive(info).Error(),
+			"arbiter --resume --session aaaa1111 --state-dir "+root+" continues it")
+	}
 }
 
 // answering is a run of which only the status can be asked.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -134,7 +135,7 @@ func (f *Follower) ToTheEnd(ctx context.Context, c *cli.Context, l *Connection) 
 		case f.Failed != nil:
 			return nil, f.Failed
 		case err != nil:
-			return nil, NotConnected(l.Info, err)
+			return nil, l.Store.NotConnected(l.Info, err)
 		case end != nil:
 			return end, nil
 		}
@@ -179,8 +180,8 @@ func (l *Connection) Reconnect(c *cli.Context) error {
 	}
 	if err != nil {
 		run := command.ShortID(l.Info.Run)
-		return command.Environmentf("the connection to run %s was lost (%v): arbiter replay %s prints its events",
-			run, err, run)
+		return command.Environmentf("the connection to run %s was lost (%v): arbiter replay %[1]s%[3]s prints its events",
+			run, err, settings.StateForCommand(l.Store.Root))
 	}
 	l.Close()
 	*l = *next

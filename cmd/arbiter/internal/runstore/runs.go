@@ -201,10 +201,10 @@ func PlayedElsewhere(run string, pid int) error {
 const bridgeEnds = 5 * time.Second
 
 // Find finds a run by its id or a prefix of it. If the process of the run was killed, it waits for the end of the
-// bridge, which holds the run until then.
+// bridge, which holds the run until then. A process that has not left its id, such as one of another version, plays it.
 func Find(store *journal.Store, prefix string) (journal.Info, error) {
 	info, err := store.Find(prefix)
-	for begun := time.Now(); err == nil && info.Live && store.Player(info.Run) == 0 &&
+	for begun := time.Now(); err == nil && info.PID != 0 && store.Player(info.Run) == 0 &&
 		time.Since(begun) < bridgeEnds; {
 		time.Sleep(awaitEvery)
 		info, err = store.Find(info.Run)
@@ -289,22 +289,22 @@ func Send(
 func (r *Runs) notConnected(ctx context.Context, info journal.Info, err error) error {
 	var refused *control.Refusal
 	if errors.As(err, &refused) || errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
-		return NotConnected(info, err)
+		return r.NotConnected(info, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, AnswerTime)
 	defer cancel()
 	if r.AwaitEnd(ctx, info.Run) != nil {
-		return NotConnected(info, err)
+		return r.NotConnected(info, err)
 	}
 	ended, findErr := Find(r.Store, info.Run)
 	if findErr != nil {
 		return findErr
 	}
-	return notLive(ended)
+	return r.notLive(ended)
 }
 
 // NotConnected converts the error of a failed connection.
-func NotConnected(info journal.Info, err error) error {
+func (r *Runs) NotConnected(info journal.Info, err error) error {
 	var refused *control.Refusal
 	switch {
 	case errors.As(err, &refused):
@@ -315,7 +315,7 @@ func NotConnected(info journal.Info, err error) error {
 			why = op.Err
 		}
 		return command.Environmentf("run %s does not answer (process %d: %v): try again in a moment, or end its agents "+
-			"with arbiter halt %[1]s", command.ShortID(info.Run), info.PID, why)
+			"with arbiter halt %[1]s%[4]s", command.ShortID(info.Run), info.PID, why, settings.StateForCommand(r.Root))
 	}
 	return command.Environmentf("run %s: %v", command.ShortID(info.Run), err)
 }
@@ -344,7 +344,7 @@ func FindLive(store *Runs, named string) (journal.Info, error) {
 	case 0:
 		info, err := Find(store.Store, named)
 		if err == nil {
-			err = notLive(info)
+			err = store.notLive(info)
 		}
 		return info, err
 	}
@@ -352,14 +352,15 @@ func FindLive(store *Runs, named string) (journal.Info, error) {
 }
 
 // notLive is the error for a command that needs a live run.
-func notLive(info journal.Info) error {
+func (r *Runs) notLive(info journal.Info) error {
 	run, next := command.ShortID(info.Run), "arbiter ps lists the live runs"
+	resume := "arbiter --resume --session " + run + settings.StateForResume(r.Root) + " continues it"
 	switch {
 	case info.Killed():
 		return command.Usagef("run %s in %s was interrupted: its process was killed or crashed, and its agents ended with "+
-			"it. Nothing recorded is lost; arbiter --resume --session %[1]s continues it", run, info.CWD)
+			"it. Nothing recorded is lost; %s", run, info.CWD, resume)
 	case LineOf(info).Resumable:
-		next = "arbiter --resume --session " + run + " continues it"
+		next = resume
 	}
 	return command.Usagef("run %s is not live (%s); %s", run, Status(info), next)
 }
@@ -375,7 +376,7 @@ func liveRunHere(store *Runs, list []journal.Info) (journal.Info, error) {
 		return found[0], nil
 	case 0:
 		if last, err := store.Latest(here, ReachedAgent); err == nil && last.Killed() {
-			return last, notLive(last)
+			return last, store.notLive(last)
 		}
 		return journal.Info{}, command.Usagef("no run is live in %s: give its RUN; arbiter ps lists the live runs", here)
 	}

@@ -116,12 +116,12 @@ func (t TrustState) Distrust() string {
 		what = "it changed since the previous process of this run"
 	}
 	return "the workspace has changed since it was trusted: " + what +
-		" – its own settings, hooks, agents and MCP servers are not loaded (" + t.asks() + " lists them, and asks " +
+		" – its own settings, hooks, agents and MCP servers are not loaded (" + t.Asks() + " lists them, and asks " +
 		"whether to trust them)"
 }
 
-// asks returns the command that lists the settings and asks about them, as it works in the current directory.
-func (t TrustState) asks() string {
+// Asks returns the command that lists the settings and asks about them, as it works in the current directory.
+func (t TrustState) Asks() string {
 	text := "arbiter trust" + PlaceForCommand(t.Listing.CWD)
 	if t.State != "" {
 		text += StateForCommand(t.State)
@@ -133,7 +133,7 @@ func (t TrustState) asks() string {
 func (t TrustState) Greeting() string {
 	switch {
 	case t.ByFlag && !t.Listing.Empty():
-		return fmt.Sprintf("Trusted for this run, as it is now: %s (%s --show lists all).", t.InShort(), t.asks())
+		return fmt.Sprintf("Trusted for this run, as it is now: %s (%s --show lists all).", t.InShort(), t.Asks())
 	case t.Trusted:
 		return ""
 	case t.Problem != "":
@@ -142,7 +142,7 @@ func (t TrustState) Greeting() string {
 		return "" // reported as an error
 	}
 	return "This workspace is not trusted: arbiter does not load its settings, hooks, agents and CLAUDE.md (--trust " +
-		"loads them for one run, " + t.asks() + " for all)."
+		"loads them for one run, " + t.Asks() + " for all)."
 }
 
 // InShort counts the settings by kind, and names the texts for agents.

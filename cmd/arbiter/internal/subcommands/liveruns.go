@@ -795,7 +795,7 @@ func (e Env) stop(c *cli.Context) error {
 	case ctx.Err() != nil:
 		return command.BySignal(ctx, "run "+run+" is being stopped; arbiter ps shows whether it is still live")
 	case err != nil:
-		return runstore.NotConnected(l.Info, err)
+		return l.Store.NotConnected(l.Info, err)
 	case end == nil:
 		return &command.Error{Code: contract.ExitFailed, Text: "run " + run + " has ended, and did not report how"}
 	}

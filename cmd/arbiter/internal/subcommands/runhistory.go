@@ -207,12 +207,12 @@ func filesToExport(
 	if err != nil {
 		return manifest, nil, command.Environmentf("read run %s: %v", run, err)
 	}
+	resume := "arbiter --resume --session " + run + settings.StateForResume(store.Root)
 	_, waiting := os.Lstat(filepath.Join(store.Dir(m.Run), runstore.ProjectsDir))
 	_, unplaced := os.Lstat(filepath.Join(store.Dir(m.Run), runstore.ForkPlanName))
 	switch {
 	case unplaced == nil, waiting == nil && m.ForkedFrom != nil && !m.Imported:
-		return manifest, nil, command.Failedf("run %s was forked and has not begun: continue it first (arbiter --resume "+
-			"--session %[1]s)", run)
+		return manifest, nil, command.Failedf("run %s was forked and has not begun: continue it first (%s)", run, resume)
 	case waiting == nil:
 		return manifest, nil, command.Failedf("run %s was imported and has not continued since: use the archive that "+
 			"it came from", run)
@@ -226,8 +226,8 @@ func filesToExport(
 		return manifest, nil, command.Failedf("run %s has nothing to continue: it never started an agent", run)
 	case work:
 		return manifest, nil, command.Failedf("run %s has work in directories of its Orchestrators, which an archive does "+
-			"not carry: complete it here (arbiter --resume --session %[1]s) and land the result (arbiter land %[1]s), or "+
-			"begin runs that are to be exported with --isolation %s", run, runconfig.IsolationShared)
+			"not carry: complete it here (%s) and land the result (arbiter land %[1]s%[3]s), or begin runs that are to be "+
+			"exported with --isolation %[4]s", run, resume, settings.StateForCommand(store.Root), runconfig.IsolationShared)
 	}
 	names, err := kept.Files()
 	if err != nil {
@@ -331,7 +331,7 @@ func (e Env) importSession(c *cli.Context) error {
 	}
 	archive, err := runstore.NewReader(in)
 	if err != nil {
-		return importError(name, "", err)
+		return importError(name, "", "", err)
 	}
 	if v := archive.Manifest.State; v != supervisor.StateVersion {
 		return command.Failedf("%s was exported by arbiter %s, whose runs this version cannot read: import it with that "+
@@ -344,7 +344,7 @@ func (e Env) importSession(c *cli.Context) error {
 	defer store.Close()
 	message, err := takeArchive(c.Context, store, archive, place, !c.Bool("no-files"))
 	if err != nil {
-		return importError(name, archive.Manifest.Run, err)
+		return importError(name, archive.Manifest.Run, store.Root, err)
 	}
 	if message != "" {
 		fmt.Fprintln(e.Stderr, message)
@@ -353,8 +353,8 @@ func (e Env) importSession(c *cli.Context) error {
 	return nil
 }
 
-// importError explains why an archive was not imported.
-func importError(name, run string, err error) error {
+// importError explains why an archive was not imported into the runs of a state directory.
+func importError(name, run, state string, err error) error {
 	var bad *runstore.ArchiveError
 	var damaged *journal.DamagedError
 	var held *journal.HeldError
@@ -365,7 +365,8 @@ func importError(name, run string, err error) error {
 		return command.Failedf("%s is refused: %s; nothing was imported", name, bad.Reason)
 	case errors.Is(err, journal.ErrExists):
 		return command.Failedf("run %s exists already, and was not changed: continue it (arbiter --resume --session "+
-			"%[1]s), or remove it first (arbiter sessions rm %[1]s)", command.ShortID(run))
+			"%[1]s%s), or remove it first (arbiter sessions rm %[1]s%s)", command.ShortID(run),
+			settings.StateForResume(state), settings.StateForCommand(state))
 	case errors.As(err, &damaged):
 		return command.Failedf("%s is refused: %v; nothing was imported", name, err)
 	case ok:

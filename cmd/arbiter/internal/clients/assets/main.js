@@ -66,11 +66,14 @@ const parts = {
   run(about) {
     const before = run.about?.state;
     run.about = about;
-    talk.commands.replay = about.replay;
+    talk.replayedBy(about.replay);
     run.cost = Math.max(run.cost, about.cost_usd ?? 0);
     if (about.state !== "live") {
       run.status = null;
-      if (about.state !== "silent") inbox.show([], false); // it may answer again, and what is typed stays
+      if (about.state !== "silent") { // it may answer again, and what is typed stays
+        inbox.show([], false);
+        talk.cutOff();
+      }
       if (before === "live" || before === undefined) talk.dropLive();
     }
     if (before && before !== about.state) {

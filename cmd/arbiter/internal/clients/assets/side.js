@@ -38,6 +38,12 @@ function known(id) {
   return a;
 }
 
+// over notes that an agent has no process, and nothing that runs in one.
+function over(a) {
+  Object.assign(a, { status: "ended", doing: "" });
+  a.subs.clear();
+}
+
 // event takes up what an event tells of agents, plan and files.
 export function event(e) {
   const before = dirty;
@@ -45,10 +51,10 @@ export function event(e) {
   switch (e.event) {
     case "session":
       total = null;
-      for (const a of agents.values()) a.status = "ended";
+      for (const a of agents.values()) over(a);
       break;
     case "spawn": Object.assign(known(e.id), { name: e.name, host: e.host, mode: e.mode, status: "ready", doing: "" }); break;
-    case "done": Object.assign(known(e.id), { status: "ended", doing: "" }); break;
+    case "done": over(known(e.id)); break;
     case "context": known(e.id).context_pct = e.pct; break;
     case "turn": {
       const a = known(e.id);

@@ -8,8 +8,7 @@ import { nameOf, tint } from "./side.js";
 const most = 1500;
 const calls = new Map(); // tool calls without a result, by their id
 const live = new Map(); // text that is still being written, by agent: {el, text}
-let result = null, last = 0, ended = "", hidden = 0;
-export const commands = { replay: "arbiter replay" };
+let result = null, last = 0, ended = "", hidden = 0, replay = "arbiter replay";
 
 const box = byId("scroll"), feed = byId("feed");
 let following = true, top = 0;
@@ -65,7 +64,13 @@ export function skipped(count) {
   const el = byId("earlier");
   el.hidden = hidden === 0;
   el.textContent = plural(hidden, "earlier event is", "earlier events are") +
-    ` not shown here; ${commands.replay} prints them all.`;
+    ` not shown here; ${replay} prints them all.`;
+}
+
+// replayedBy sets the command that prints all events. It may come after them.
+export function replayedBy(line) {
+  replay = line || replay;
+  skipped(0);
 }
 
 export const lastTime = () => last;
@@ -135,7 +140,7 @@ function call(e) {
     h("summary", null, state, h("span", { class: "who" }, nameOf(e.id)), h("strong", null, e.tool),
       h("span", { class: "subject" }, subject(e.input).split("\n")[0].slice(0, 300))),
     ...details(e.tool, e.input));
-  if (e.tool_use) calls.set(e.tool_use, { el, state });
+  if (e.tool_use) calls.set(e.tool_use, { el, state, id: e.id });
   return h("li", { class: "call " + tint(e.id) }, el);
 }
 
@@ -148,6 +153,16 @@ function returned(e) {
   c.state.dataset.bad = Boolean(e.is_error);
   if (e.text) c.el.append(h("pre", { class: "what", tabindex: "0", role: "region", "aria-label": "Result" }, e.text));
   return null;
+}
+
+// cutOff ends the calls of an agent, without one those of all, whose turn or process has ended without a result.
+export function cutOff(id) {
+  for (const [use, c] of calls) {
+    if (id && c.id !== id) continue;
+    calls.delete(use);
+    c.state.textContent = "–";
+    c.state.setAttribute("aria-label", "cut off");
+  }
 }
 
 // tones are those of the events that are a line of text, which comes with them; null: not shown.
@@ -163,6 +178,8 @@ const tones = {
 };
 
 function entry(e) {
+  if (e.event === "turn" || e.event === "done") cutOff(e.id);
+  if (e.event === "session" || e.event === "result") cutOff();
   switch (e.event) {
     case "session":
       [result, ended] = [null, ""];
