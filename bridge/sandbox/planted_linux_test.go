@@ -151,6 +151,31 @@ func TestGoneMeanwhile(t *testing.T) {
 	}
 }
 
+// TestClosedDirectories: an agent closes a directory of the user's, so that what is in it cannot be seen while the next
+// sandbox is made: none is made, because that agent could open the directory again.
+func TestClosedDirectories(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root sees into every directory")
+	}
+	for name, mode := range map[string]os.FileMode{"work/secrets": 0, "extra": 0, "extra/.git/info": 0,
+		"extra/.git/worktrees": 0o111} {
+		w := newWorld(t)
+		base := filepath.Dir(w.work)
+		extra, secrets := filepath.Join(base, "extra"), filepath.Join(w.work, "secrets")
+		w.git(t, "init", "-q", extra)
+		put(t, filepath.Join(extra, ".git", "worktrees", "x", "commondir"), "../..")
+		put(t, filepath.Join(extra, ".git", "info", "attributes"), "")
+		put(t, filepath.Join(secrets, "key"), "PRIVATE")
+		w.cfg.Write, w.cfg.Hide = []string{extra}, append(w.cfg.Hide, filepath.Join(secrets, "key"))
+		out, err := w.sh(t, fmt.Sprintf("chmod %o %s", mode, filepath.Join(base, name)))
+		testkit.Check(t, err == nil, "%s: %v: %s", name, err, out)
+		cmd := exec.Command("/bin/true")
+		cmd.Dir, cmd.Env = w.work, w.env
+		testkit.Fails(t, name, Wrap(cmd, &w.cfg), "permission denied")
+		testkit.OK(t, os.Chmod(filepath.Join(base, name), 0o755), Wrap(cmd, &w.cfg))
+	}
+}
+
 // TestPlaces: directories that cannot be a workspace for a sandbox, because files in them run on their own,
 // or because they are inside a hidden directory.
 func TestPlaces(t *testing.T) {

@@ -55,7 +55,10 @@ func (m mounts) gitDir(dir string, own view) error {
 			return err
 		}
 	}
-	entries, _ := os.ReadDir(filepath.Join(dir, "worktrees")) // mostly, there are none
+	entries, err := os.ReadDir(filepath.Join(dir, "worktrees"))
+	if err != nil && !missing(err) { // mostly, there are none
+		return err
+	}
 	var trees []string
 	for _, e := range entries {
 		d := filepath.Join(dir, "worktrees", e.Name())
