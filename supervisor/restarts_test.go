@@ -423,9 +423,8 @@ func TestContinueWhileTheBridgeIsEnded(t *testing.T) {
 		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed"}})
 		p.out = nil
 		p.do(input.BridgeLost{Message: "it ended", Halted: true, HaltApplied: applied})
-		for _, d := range told[contract.Done](p) {
-			testkit.Same(t, "why an agent has ended", string(ClassHalt), d.Reason)
-		}
+		reasons := testkit.Each(told[contract.Done](p), func(d contract.Done) string { return d.Reason })
+		testkit.Same(t, "why the agents have ended", []string{string(ClassHalt), string(ClassHalt)}, reasons)
 		p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 		p.do(input.BridgeBack{Claude: p.s.Lifecycle.Claude()})
 		starts, halts := len(effects[input.Spawn](p)), len(told[contract.Halted](p))
