@@ -187,6 +187,30 @@ func TestSubmodulesAreBounded(t *testing.T) {
 	testkit.Fails(t, "a search", testkit.Err(Submodules(dir)), "too much")
 }
 
+// TestNothingIsWrittenElsewhere: an agent has put a link in the place of a log, or of the index: no call follows it.
+func TestNothingIsWrittenElsewhere(t *testing.T) {
+	for link, calls := range map[string][]string{
+		"logs/HEAD": {"reset --quiet --hard HEAD", "checkout --quiet --detach HEAD", "update-ref HEAD HEAD"},
+		"index":     {"reset --quiet --hard HEAD", "checkout --quiet --detach HEAD", "read-tree HEAD"},
+	} {
+		for _, call := range calls {
+			dir, elsewhere := temp(t), filepath.Join(temp(t), "elsewhere")
+			testkit.Must(real(t, dir, "init", "-q"))(t)
+			testkit.Must(real(t, dir, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m",
+				"x"))(t)
+			p := testkit.Must(Locate(dir))(t)
+			r := Runner{Env: Environ(os.Environ()), Dir: dir, At: &p, Views: t.TempDir()}
+			path := filepath.Join(dir, ".git", link)
+			testkit.OK(t, os.RemoveAll(path), os.Symlink(elsewhere, path))
+			_, err := r.Write(t.Context(), strings.Fields(call)...)
+			testkit.Fails(t, call, err, path+" is neither a file nor a directory")
+			testkit.Fails(t, call+" has written elsewhere", testkit.Err(os.Lstat(elsewhere)))
+			testkit.OK(t, os.Remove(path))
+			testkit.OK(t, testkit.Err(r.Write(t.Context(), strings.Fields(call)...)))
+		}
+	}
+}
+
 // TestSurvey: each change after which git would run something, or use another repository, is found.
 func TestSurvey(t *testing.T) {
 	for name, c := range map[string]struct {
