@@ -28,7 +28,10 @@ func TestPlanting(t *testing.T) {
 	w.git(t, "commit", "-q", "--allow-empty", "-m", "x")
 	w.git(t, "worktree", "add", "-q", filepath.Join(base, "tree"))
 	module := filepath.Join(w.work, ".git", "modules", "libs", "deep", "one") // a submodule's name is its path
-	w.git(t, "init", "-q", "--bare", module)
+	ofTree := filepath.Join(w.work, ".git", "worktrees", "tree", "modules", "one")
+	for _, dir := range []string{module, ofTree} {
+		w.git(t, "init", "-q", "--bare", dir)
+	}
 	put(t, filepath.Join(w.work, ".git", "info", "attributes"), "")
 	put(t, filepath.Join(w.work, "a", "b", "private"), "PRIVATE")
 	w.cfg.Hide = append(w.cfg.Hide, filepath.Join(w.work, "a", "b", "private"))
@@ -39,6 +42,8 @@ func TestPlanting(t *testing.T) {
 	scripts := map[string]string{
 		"a submodule's configuration":           "echo x >> .git/modules/libs/deep/one/config",
 		"a submodule's hook":                    "echo x > .git/modules/libs/deep/one/hooks/post-checkout",
+		"a worktree's submodule":                "echo x >> .git/worktrees/tree/modules/one/config",
+		"its hook":                              "echo x > .git/worktrees/tree/modules/one/hooks/post-checkout",
 		"a submodule made anew":                 "mv .git/modules/libs/deep/one .git/old",
 		"its parent made anew":                  "mv .git/modules/libs .git/old",
 		"all of them made anew":                 "mv .git/modules .git/old",
@@ -65,12 +70,14 @@ func TestPlanting(t *testing.T) {
 				testkit.Check(t, err == nil && string(got) == want, "%s: %s is %q, %v", script, path, got, err)
 			}
 			for _, path := range []string{filepath.Join(module, "hooks", "post-checkout"),
-				filepath.Join(extra, ".git", "hooks", "pre-commit")} {
+				filepath.Join(ofTree, "hooks", "post-checkout"), filepath.Join(extra, ".git", "hooks", "pre-commit")} {
 				testkit.Fails(t, fmt.Sprintf("%s: %s is there", script, path), testkit.Err(os.Lstat(path)))
 			}
-			config, err := os.ReadFile(filepath.Join(module, "config"))
-			testkit.Check(t, err == nil && !strings.HasSuffix(string(config), "x\n"), "%s: the configuration is %q, %v",
-				script, config, err)
+			for _, dir := range []string{module, ofTree} {
+				config, err := os.ReadFile(filepath.Join(dir, "config"))
+				testkit.Check(t, err == nil && !strings.HasSuffix(string(config), "x\n"),
+					"%s: the configuration is %q, %v", script, config, err)
+			}
 		})
 	}
 	// A repository that takes its configuration from elsewhere cannot be prevented, because there is no
