@@ -237,6 +237,8 @@ func TestSurvey(t *testing.T) {
 		"file of a repository":  {"dir/.git", "gitdir: /x", 0o644, "dir/.git (a repository)"},
 		"nested one":            {"dir/.git/HEAD", "x", 0o644, "dir/.git (a repository)"},
 		"nested one's settings": {"known/.git/config", "[core]\npager = x", 0o644, "known/.git/config (core.pager)"},
+		"nested one's module": {"known/.git/modules/m/config", "[alias]\nx = !x", 0o644,
+			"known/.git/modules/m/config (alias.x)"},
 		"file":                  {"dir/file", "x", 0o644, ""},
 		"link in a log's place": {".git/logs/HEAD", "/x", os.ModeSymlink, ".git/logs/HEAD (a link or a pipe)"},
 		"link of a submodule": {".git/modules/m/COMMIT_EDITMSG", "/x", os.ModeSymlink,
