@@ -69,20 +69,21 @@ func (r *redactor) redact() string {
 }
 
 func (r *redactor) run() {
-	begins := begins()
+	starts, begins := starts(), begins()
 	for i := 0; i < len(r.src); {
 		next := i + 1
-		switch b := r.src[i]; b {
-		case '=', ':':
+		switch starts[r.src[i]] {
+		case startNone:
+		case startSeparator:
 			next = r.separator(i)
-		case '-':
+		case startDash:
 			next = r.dash(i)
-		case '.':
+		case startDot:
 			next = r.discord(i)
-		case '~':
+		case startTilde:
 			next = r.azure(i)
-		default:
-			if next < len(r.src) && begins[b].has(r.src[next]) {
+		case startLetter:
+			if i+1 < len(r.src) && begins[r.src[i]].has(r.src[i+1]) {
 				next = r.token(i)
 			}
 		}
@@ -183,6 +184,27 @@ func back(s string, class uint16, most int) int {
 	return n
 }
 
+// What may begin at a byte, or have it inside.
+const (
+	startNone uint8 = iota
+	startSeparator
+	startDash
+	startDot
+	startTilde
+	startLetter
+)
+
+var starts = sync.OnceValue(func() *[256]uint8 {
+	c := new([256]uint8)
+	for b, seconds := range begins() {
+		if seconds != (byteSet{}) {
+			c[b] = startLetter
+		}
+	}
+	c['='], c[':'], c['-'], c['.'], c['~'] = startSeparator, startSeparator, startDash, startDot, startTilde
+	return c
+})
+
 // format is a kind of token with a fixed prefix.
 type format struct {
 	prefix string
@@ -192,7 +214,7 @@ type format struct {
 }
 
 // formats are tried in order: of two prefixes with the same beginning, the longer comes first.
-var formats = func() (all []format) {
+var formats = sync.OnceValue(func() (all []format) {
 	for _, row := range []struct {
 		prefixes    string
 		class       uint16
@@ -254,12 +276,12 @@ var formats = func() (all []format) {
 		}
 	}
 	return all
-}()
+})
 
 // byFirst maps the first byte of a prefix to its formats.
 var byFirst = sync.OnceValue(func() *[256][]format {
 	m := new([256][]format)
-	for _, f := range formats {
+	for _, f := range formats() {
 		m[f.prefix[0]] = append(m[f.prefix[0]], f)
 	}
 	return m
@@ -275,7 +297,7 @@ func (s *byteSet) has(b byte) bool { return s[b>>6]&(1<<(b&63)) != 0 }
 var begins = sync.OnceValue(func() *[256]byteSet {
 	sets := new([256]byteSet)
 	add := func(prefix string) { sets[prefix[0]][prefix[1]>>6] |= 1 << (prefix[1] & 63) }
-	for _, f := range formats {
+	for _, f := range formats() {
 		add(f.prefix)
 	}
 	for _, other := range []string{jwtStart, "be", "Be", "bE", "BE"} {
@@ -286,7 +308,7 @@ var begins = sync.OnceValue(func() *[256]byteSet {
 
 // isPrefix reports whether mask may have kept s.
 func isPrefix(s string) bool {
-	return s == jwtStart || slices.ContainsFunc(formats, func(f format) bool { return f.prefix == s })
+	return s == jwtStart || slices.ContainsFunc(formats(), func(f format) bool { return f.prefix == s })
 }
 
 // token masks a token that begins at i.
@@ -633,8 +655,46 @@ const (
 	secret           // always: password, secret
 )
 
-// stems are parts of names, of which the name of every secret has one.
-var stems = strings.Fields("key token secret pass pwd credential sig auth jwt bearer")
+// stem is a part of a secret's name. Every such name has a stem, and most other names do not even have the
+// letters of one.
+type stem struct {
+	text    string
+	letters uint32 // see lettersOf
+}
+
+var stems = func() (all []stem) {
+	for _, text := range strings.Fields("key token secret pass pwd credential sig auth jwt bearer") {
+		all = append(all, stem{text, lettersOf(text)})
+	}
+	return all
+}()
+
+// lettersOf returns a set with a bit for each letter of a text, whatever its case.
+func lettersOf(s string) (letters uint32) {
+	for i := range len(s) {
+		if is(s[i], letter) {
+			letters |= 1 << (s[i] & 31)
+		}
+	}
+	return letters
+}
+
+// isSecretName reports whether a name contains a stem.
+func isSecretName(name string) bool {
+	letters, small := lettersOf(name), ""
+	for _, stem := range stems {
+		if letters&stem.letters != stem.letters {
+			continue
+		}
+		if small == "" {
+			small = strings.ToLower(name)
+		}
+		if strings.Contains(small, stem.text) {
+			return true
+		}
+	}
+	return false
+}
 
 // Words in names of secrets, and last words that make a name harmless.
 var (
@@ -653,8 +713,7 @@ func (list words) has(word string) bool { return slices.Contains(list, word) }
 
 // secretName classifies a name by its words.
 func secretName(name string) secrecy {
-	small := strings.ToLower(name)
-	if !slices.ContainsFunc(stems, func(stem string) bool { return strings.Contains(small, stem) }) {
+	if !isSecretName(name) {
 		return harmless
 	}
 	parts := split(name)

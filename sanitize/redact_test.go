@@ -36,7 +36,7 @@ type forged struct {
 // forge returns a secret of every kind.
 func forge(d dice) map[string]forged {
 	m := map[string]forged{}
-	for _, f := range formats {
+	for _, f := range formats() {
 		n := max(f.least, 64)
 		if f.most > 0 {
 			n = f.most

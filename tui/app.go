@@ -250,7 +250,7 @@ func (d *app) onEvent(e contract.Event) {
 			d.plan.draft = nil
 		}
 		// What an earlier process was sent may be lost with it.
-		d.permissions.sent, d.permissions.dismissed, d.inbox.answered, d.queuedEdits.sent = "", nil, nil, ""
+		d.permissions.sent, d.inbox.answered, d.queuedEdits.sent = "", nil, ""
 		d.recovery.seen = false
 		d.base(d.runScreen)
 	}

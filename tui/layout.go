@@ -346,7 +346,7 @@ func (d *app) statusData() view.StatusData {
 		data.Mode = "FILTER"
 	}
 	data.Flash = d.word.text
-	if s, ok := d.screen().(filtered); ok {
+	if s, ok := d.screen().(interface{ filter() *view.List }); ok {
 		l := s.filter()
 		if l.Typing {
 			data.Mode = "FILTER"

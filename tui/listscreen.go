@@ -122,9 +122,6 @@ func (l *listScreen) paste(text string) {
 	}
 }
 
-// filtered is a screen with a filter.
-type filtered interface{ filter() *view.List }
-
 func (l *listScreen) filter() *view.List { return l.List }
 
 // picker is a list to choose from in a frame, over everything.

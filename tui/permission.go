@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -215,20 +214,18 @@ func (rec *recovery) problem() supervisor.QuestionRecovery {
 }
 
 // wayWords are the labels of options.
-var wayWords = sync.OnceValue(func() map[string]string {
-	return map[string]string{
-		"retry": "Try again", "skip": "Skip the step", "fallback": "Go on with another agent", "abort": "Give the task up",
-		"cancel": "End the run", "trust": "Trust the workspace, as it is now", "without": "Go on without its settings",
-		"raise": "Raise the limit, and go on", "finish": "End the run at its limit",
-	}
-})
+var wayWords = map[string]string{
+	"retry": "Try again", "skip": "Skip the step", "fallback": "Go on with another agent", "abort": "Give the task up",
+	"cancel": "End the run", "trust": "Trust the workspace, as it is now", "without": "Go on without its settings",
+	"raise": "Raise the limit, and go on", "finish": "End the run at its limit",
+}
 
 // wayLabel is the label of an option; empty: it is for a person, outside of the run.
 func wayLabel(option string) string {
 	if host, ok := strings.CutPrefix(option, supervisor.RetryOption("")); ok {
 		return "Try host " + eventtext.One(host, eventtext.MaxName) + " again"
 	}
-	return wayWords()[option]
+	return wayWords[option]
 }
 
 // wayHint returns the hint above the input that there are recovery options; empty: there are none.

@@ -413,6 +413,11 @@ func TestRecoveryOptions(t *testing.T) {
 // TestRecoveryOutsideTheRun: actions that are only possible outside of the run are reported, not offered.
 func TestRecoveryOutsideTheRun(t *testing.T) {
 	weaving(t, 100, 30, func(s *scene) {
+		s.trip("retry", "name another with --claude PATH")
+		s.Type("/choose ")
+		lines, _ := s.frontend.root.prompt.input.Popup(80, 9)
+		testkit.Check(t, len(lines) == 1 && strings.HasPrefix(lines[0].Text(), "retry"), "/choose is completed to %v", lines)
+		s.Press("Esc", "Ctrl+C")
 		s.trip("log in again: `claude auth login`")
 		s.Expect("Something is for you to do: Alt+c")
 		s.Press("Alt+c")

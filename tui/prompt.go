@@ -218,11 +218,14 @@ func (p *prompt) complete(c view.EditorContext) []view.Candidate {
 			return view.Candidate{Text: short(r.ID), Note: sanitize.Line(r.Title, 60)}
 		})
 	case c.Want == view.WantOption:
-		if s := p.d.session.state; s != nil {
-			return candidatesOf(s.Question.Recovery.Options, func(o string) view.Candidate {
-				return view.Candidate{Text: view.SlashWord(o), Note: wayLabel(o)}
-			})
+		var ways []view.PageChoice
+		for _, i := range p.d.session.inbox {
+			of, _ := splitWays(i.Choices)
+			ways = append(ways, of...)
 		}
+		return candidatesOf(ways, func(w view.PageChoice) view.Candidate {
+			return view.Candidate{Text: w.Value, Note: w.Label}
+		})
 	case c.Want == view.WantModel:
 		return candidatesOf(p.d.models(), func(m view.ModelInfo) view.Candidate {
 			return view.Candidate{Text: m.Name, Note: m.About()}

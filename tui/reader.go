@@ -242,7 +242,7 @@ func (s *source) Tail(width int) (list []view.Block) {
 
 func (s *source) options(width int) view.EventOptions {
 	session := &s.d.session
-	return view.EventOptions{Width: width, Look: s.d.look, Now: now(), Name: session.name, Time: true,
+	return view.EventOptions{Width: width, Look: s.d.look, Now: now(), Name: session.name,
 		Parent: s.d.f.history.Parent, Root: session.root,
 		Simulated: session.state != nil && session.state.Options.Rehearsal}
 }

@@ -139,7 +139,7 @@ func (r *runsScreen) preview(row view.ListRow, width int) []render.Line {
 		lines = append(append(lines, nil), render.WrapText(render.Dim, cmp.Or(past.note, "Reading …"), width)...)
 	}
 	for _, e := range past.entries {
-		card := view.EventTalk(e, view.EventOptions{Width: width, Look: r.d.look, Now: now(), Time: true,
+		card := view.EventTalk(e, view.EventOptions{Width: width, Look: r.d.look, Now: now(),
 			Simulated: run.Rehearsal})
 		if len(card.Head) > 0 {
 			lines = append(lines, nil, view.HeadLine(card.Head, width, r.d.look.Glyphs.Ellipsis))

@@ -112,8 +112,9 @@ func (s *session) send(b contract.CommandBody) bool {
 		say.Images = s.d.prompt.images.of(say.Text)
 		b = say
 	}
+	cmd := contract.Command{Ref: b.CommandType() + "-" + s.client, Body: b}
 	select {
-	case s.d.f.commands <- queuedCommand{run: s.run, cmd: contract.Command{Ref: b.CommandType() + "-" + s.client, Body: b}}:
+	case s.d.f.commands <- queuedCommand{run: s.run, cmd: cmd}:
 		return true
 	default:
 		s.d.flash("the run is busy; that was not taken, say it again in a moment")

@@ -221,8 +221,7 @@ func TestACPLogin(t *testing.T) {
 	e.opens(h)
 	m := e.answer(e.prompt("Speak"))
 	testkit.Check(t, m.Error != nil && m.Error.Code == -32000, "the prompt ended with %s %+v", m.Result, m.Error)
-	claude := filepath.Join(h.home, "claude")
-	testkit.OK(t, os.WriteFile(claude, []byte("#!/bin/sh\necho \"$@\"\n"), 0o700))
+	claude := program(t, "claude", "echo \"$@\"\n")
 	testkit.Same(t, "logging in runs", "auth login\n", h.output("acp", "--", "--claude", claude, "--login"))
 }
 

@@ -25,6 +25,12 @@ func (s *script) asks(command string) contract.PermissionRequest {
 	})
 }
 
+// wants waits until an agent asks for permission to use a tool, and returns the request.
+func (s *script) wants(tool string) contract.PermissionRequest {
+	s.t.Helper()
+	return await(s, "a request for "+tool, func(_ string, r contract.PermissionRequest) bool { return r.Tool == tool })
+}
+
 // decided waits until a request is decided.
 func (s *script) decided(r contract.PermissionRequest) contract.Permission {
 	s.t.Helper()

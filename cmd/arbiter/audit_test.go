@@ -26,7 +26,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // auditOf exports the audit of a run.
@@ -150,14 +149,11 @@ func TestAuditIsTheLedger(t *testing.T) {
 	ledger := t.TempDir()
 	s := start(t, secretsSeeded, "--claude", testkit.Must(exec.LookPath("noted"))(t), "--json", "--env",
 		ledgerEnv+"="+ledger, "--scenario", absolute(t, "testdata/scenarios/asks.yaml"), "--task", "Two files")
-	bash := await[contract.PermissionRequest](s, "a request for Bash",
-		func(id string, r contract.PermissionRequest) bool { return r.Tool == "Bash" })
+	bash := s.wants("Bash")
 	noSecretArguments(t, s)
 	noListeners(t, s)
 	s.send(contract.Permit{Request: bash.Request, Behavior: bridge.Allow})
-	write := await[contract.PermissionRequest](s, "a request for Write",
-		func(_ string, r contract.PermissionRequest) bool { return r.Tool == "Write" })
-	s.send(contract.Permit{Request: write.Request, Behavior: bridge.Deny, Message: "not that one"})
+	s.send(contract.Permit{Request: s.wants("Write").Request, Behavior: bridge.Deny, Message: "not that one"})
 	s.completes()
 
 	raw, lines := s.auditOf()
@@ -236,9 +232,7 @@ func sameAsEvents(t *testing.T, s *script, lines []auditFile) {
 
 // TestVerify: logs --verify exits with 0 for an intact export and with ExitFailed for a changed one.
 func TestVerify(t *testing.T) {
-	run := newJournal(t,
-		input.Began{Options: runconfig.Options{Run: "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001", Delimiter: "d",
-			Task: "Weave", HumanPresent: true}.WithDefaults()})
+	run := newJournal(t, weaving)
 	raw, _ := run.arbiter(contract.ExitComplete, "logs", run.id, "--audit", "--json", "--text")
 	file := filepath.Join(t.TempDir(), "audit")
 	for text, want := range map[string]contract.Exit{raw: contract.ExitComplete, " " + raw: contract.ExitFailed} {

@@ -330,9 +330,7 @@ func TestRequirementsNameTheRun(t *testing.T) {
 // useEditor makes a shell script the editor. $1 is the file.
 func useEditor(t *testing.T, script string) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "editor")
-	testkit.OK(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700))
-	t.Setenv("VISUAL", path)
+	t.Setenv("VISUAL", program(t, "editor", script+"\n"))
 }
 
 // TestMemoryCommands: list, edit and remove, also with wrong input.

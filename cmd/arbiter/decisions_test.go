@@ -33,6 +33,10 @@ type aRun struct {
 	id string
 }
 
+// weaving is the begin of such a run.
+var weaving = input.Began{Options: runconfig.Options{Run: "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001", Delimiter: "d",
+	Task: "Weave", HumanPresent: true}.WithDefaults()}
+
 // newJournal writes the journal of such a run.
 func newJournal(t *testing.T, inputs ...input.Body) aRun {
 	t.Helper()
@@ -43,7 +47,7 @@ func newJournal(t *testing.T, inputs ...input.Body) aRun {
 	t.Chdir(home)
 	store := testkit.Must(journal.OpenStore(filepath.Join(home, "state", "arbiter")))(t)
 	defer store.Close()
-	const id = "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001"
+	id := weaving.Options.Run
 	run := testkit.Must(store.Create(journal.Meta{Run: id, CWD: home, Began: time.Now()}, journal.Options{}))(t)
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	var s supervisor.State

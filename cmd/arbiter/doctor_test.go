@@ -100,13 +100,11 @@ func TestDoctorOfOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := filepath.Join(t.TempDir(), "claude")
 			script := `case "$*" in *stream-json*) adds="` + tt.adds + `";; esac
 				n=$#; while [ $n -gt 0 ]; do n=$((n-1)); a=$1; shift
 				if [ "$a" = "` + cmp.Or(tt.drop, "--none") + `" ]; then shift; n=$((n-1)); else set -- "$@" "$a"; fi; done
 				ARBITER_STANDIN_FAULT="` + tt.fault + `" exec arbiter stand-in $adds "$@"`
-			testkit.OK(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700))
-			e := examine(t, nil, "--claude", path)
+			e := examine(t, nil, "--claude", program(t, "claude", script+"\n"))
 			if len(tt.worse) == 0 {
 				e.healthy(t)
 				return
@@ -176,12 +174,10 @@ func TestDoctorOfPlaces(t *testing.T) {
 // TestDoctorIsStopped: a signal in the middle of the trial ends it, and nothing is left behind.
 func TestDoctorIsStopped(t *testing.T) {
 	t.Parallel()
-	dir, temp := t.TempDir(), t.TempDir()
-	path, started := filepath.Join(dir, "claude"), filepath.Join(dir, "started")
+	temp, started := t.TempDir(), filepath.Join(t.TempDir(), "started")
 	testkit.OK(t, syscall.Mkfifo(started, 0o600))
-	script := "#!/bin/sh\ncase \"$*\" in *--session-id*) echo on > " + started +
-		";; esac\nexec arbiter stand-in \"$@\"\n"
-	testkit.OK(t, os.WriteFile(path, []byte(script), 0o700))
+	path := program(t, "claude", "case \"$*\" in *--session-id*) echo on > "+started+
+		";; esac\nexec arbiter stand-in \"$@\"\n")
 	s := prepare(t, []string{"TMPDIR=" + temp}, "doctor", "--trial-timeout", "3m", "--claude", path)
 	testkit.OK(t, s.cmd.Start())
 	if _, err := os.ReadFile(started); err != nil { // waits until the trial has started

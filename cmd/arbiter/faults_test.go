@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -277,13 +278,8 @@ func sickClaude(t *testing.T, ills sick) string {
 	t.Helper()
 	self := agentProgram(t)
 	var b strings.Builder
-	fmt.Fprintf(&b, "#!/bin/sh\nstandin='%s stand-in'\ncase \"$ARBITER_AGENT\" in\n", self)
-	patterns := make([]string, 0, len(ills))
-	for p := range ills {
-		patterns = append(patterns, p)
-	}
-	slices.Sort(patterns)
-	for _, p := range patterns {
+	fmt.Fprintf(&b, "standin='%s stand-in'\ncase \"$ARBITER_AGENT\" in\n", self)
+	for _, p := range slices.Sorted(maps.Keys(ills)) {
 		if command, ok := strings.CutPrefix(ills[p], "sh:"); ok {
 			fmt.Fprintf(&b, "%s) %s ;;\n", p, command)
 		} else {
@@ -291,9 +287,7 @@ func sickClaude(t *testing.T, ills sick) string {
 		}
 	}
 	b.WriteString("esac\nexec $standin \"$@\"\n")
-	path := filepath.Join(t.TempDir(), "claude")
-	testkit.OK(t, os.WriteFile(path, []byte(b.String()), 0o700))
-	return path
+	return program(t, "claude", b.String())
 }
 
 // perform starts a rehearsal with a sick claude.

@@ -417,11 +417,7 @@ func TestForkIsTheCLIsOwn(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
 	claude := neededClaude(t)
-	scenario, err := rehearsal.Parse("says.yaml", []byte(`{name: says, title: Says, actors: [{name: anybody,
-  match: {role: any}, steps: [{say: Yes., repeat: forever}]}]}`))
-	testkit.OK(t, err)
-	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{Record: true}))(t)
-	t.Cleanup(func() { _ = model.Close() })
+	model := serve(t, playOf(anybody(says("Yes."))))
 	home, work := t.TempDir(), t.TempDir()
 	ask := func(fails bool, args ...string) (messages string) {
 		t.Helper()

@@ -538,14 +538,8 @@ func frozenRun(t *testing.T, who player) (*modelHome, []*script) {
 	s := h.script("--allow", "Bash(cat *)", "--allow", "Bash(grep *)")
 	await[contract.Question](s, "the name asked for", nil)
 	s.send(contract.Say{Text: "call it dawn"})
-	bash := await(s, "a request for Bash", func(_ string, r contract.PermissionRequest) bool {
-		return r.Tool == "Bash"
-	})
-	s.send(contract.Permit{Request: bash.Request, Behavior: bridge.Allow})
-	write := await(s, "a request for Write", func(_ string, r contract.PermissionRequest) bool {
-		return r.Tool == "Write"
-	})
-	s.send(contract.Permit{Request: write.Request, Behavior: bridge.Deny, Message: "not that one"})
+	s.send(contract.Permit{Request: s.wants("Bash").Request, Behavior: bridge.Allow})
+	s.send(contract.Permit{Request: s.wants("Write").Request, Behavior: bridge.Deny, Message: "not that one"})
 	await(s, "the colour asked for", func(_ string, q contract.Question) bool {
 		return q.Text == "Which colour shall it have?"
 	})
@@ -583,8 +577,7 @@ func frozenRun(t *testing.T, who player) (*modelHome, []*script) {
 		return len(back) == 3
 	})
 	n.send(contract.Continue{})
-	bash = await(n, "a request for Bash", func(_ string, r contract.PermissionRequest) bool { return r.Tool == "Bash" })
-	n.send(contract.Permit{Request: bash.Request, Behavior: bridge.Allow})
+	n.send(contract.Permit{Request: n.wants("Bash").Request, Behavior: bridge.Allow})
 	n.completes()
 	return h, []*script{s, n}
 }

@@ -110,9 +110,7 @@ func TestModesOfARun(t *testing.T) {
 	s.launch()
 	state := filepath.Join(s.cmd.Dir, ".local", "state", "arbiter")
 	for _, tool := range []string{"Bash", "Write"} {
-		asked := await[contract.PermissionRequest](s, "a request", func(_ string, r contract.PermissionRequest) bool {
-			return r.Tool == tool
-		})
+		asked := s.wants(tool)
 		oursAlone(t, state)
 		agents := 0
 		for pid, line := range survivors(s.run()) {

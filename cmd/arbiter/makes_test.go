@@ -283,12 +283,7 @@ func TestAnotherMakeFails(t *testing.T) {
 		}
 		s := m.start(failPlay("none", "[[fail 401]]", `There is no make "none". Makes: claude, other`, "orch-1"))
 		s.finishes("by Claude")
-		var told []string
-		for _, l := range s.lines {
-			if b, ok := l.Body.(contract.Error); ok && l.ID == "orch-1" {
-				told = append(told, b.Message)
-			}
-		}
+		told := testkit.Each(about[contract.Error](s, "orch-1"), func(e contract.Error) string { return e.Message })
 		want := map[string]string{"": "401", "unasked": "use --sandbox, or set makes.other.accept_unasked to true"}[trap]
 		switch m.name {
 		case "codex":
@@ -330,13 +325,10 @@ func TestSecondOpinion(t *testing.T) {
 			t.Errorf("result %+v", r)
 		}
 		testkit.Same(t, "made.txt", "a bug\n", textOf(t, filepath.Join(m.work, "made.txt")))
-		var proofs []string
-		for _, l := range s.lines {
-			if b, ok := l.Body.(contract.Handoff); ok && l.ID == "orch-2" && len(b.Proofs) > 0 {
-				proofs = b.Proofs
-			}
-		}
-		testkit.Same(t, "proofs", []string{"verified", "refuted"}, proofs)
+		proven := testkit.Only(about[contract.Handoff](s, "orch-2"),
+			func(h contract.Handoff) bool { return len(h.Proofs) > 0 })
+		testkit.Need(t, len(proven) > 0, "no proofs")
+		testkit.Same(t, "proofs", []string{"verified", "refuted"}, proven[len(proven)-1].Proofs)
 	})
 }
 
@@ -536,12 +528,9 @@ func TestAMakeThatCannotBeTheArbiter(t *testing.T) {
 			}
 			s := m.start(ledPlay(builtAndProven))
 			s.finish(contract.ExitEnvironment)
-			var told []string
-			for _, l := range s.lines {
-				if b, ok := l.Body.(contract.Error); ok {
-					told = append(told, b.Message+" "+strings.Join(b.RecoveryOptions, "; "))
-				}
-			}
+			told := testkit.Each(collect[contract.Error](s), func(e contract.Error) string {
+				return e.Message + " " + strings.Join(e.RecoveryOptions, "; ")
+			})
 			testkit.Includes(t, "told", strings.Join(told, "\n"), want, "arbiter doctor")
 		})
 	}

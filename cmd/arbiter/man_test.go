@@ -189,19 +189,11 @@ func TestTypingErrors(t *testing.T) {
 	for line, want := range map[string]string{
 		"sesions":                    "did you mean sessions?\nTry: arbiter --help",
 		"resume":                     "\"resume\" is neither a command nor a requirements file; did you mean --resume?",
-		"sesions ls":                 "did you mean sessions?",
-		"grants frob":                "use one of ls, rm",
 		"-j":                         "unknown flag -j",
 		"sessions show --jsn RUN":    "did you mean --json?\nTry: arbiter sessions show --help",
 		"attach orch-1 --session":    "--session needs a value: RUN\nTry: arbiter attach --help",
 		"--max-iterations 1.5":       "--max-iterations \"1.5\": use a whole number",
-		"--timeout 5":                "--timeout \"5\": use a number with a unit, such as 90s, 15m or 2h",
 		"--json=maybe":               "--json \"maybe\": use true or false",
-		"spec.md --json":             "flags go before the requirements file: --json comes after spec.md",
-		"logs a b":                   "logs: give at most one RUN",
-		"man x":                      "man takes no argument: leave out x",
-		"completion":                 "completion: give one shell: bash, zsh, fish",
-		"agents show plnner":         "there is no agent \"plnner\"",
 		"sessions show --bad --help": "",
 	} {
 		c, code := inProcess("", strings.Fields(line)...), contract.ExitUsage

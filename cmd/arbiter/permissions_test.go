@@ -110,22 +110,18 @@ func TestAlwaysHere(t *testing.T) {
 	s.send(contract.Permit{Request: four.Request, Behavior: bridge.Deny, Message: "not that"})
 	s.completes()
 
-	s, _ = hired(t, p, touching, nil, append(args(work), "--permissions", "rules", "--no-input")...)
-	s.offScript = true // because the last call is denied
-	s.finish(contract.ExitComplete)
-	s.files(map[string]bool{"one": true, "two": true, "three": true, "four": false})
-	elsewhere := t.TempDir()
-	s, _ = hired(t, p, touching, nil, append(args(elsewhere), "--permissions", "rules", "--no-input")...)
-	s.offScript = true
-	s.finish(contract.ExitComplete)
-	s.files(map[string]bool{"one": false, "two": false, "three": false})
+	next := func(cwd string) *script {
+		s, _ := hired(t, p, touching, nil, append(args(cwd), "--permissions", "rules", "--no-input")...)
+		s.offScript = true // because the last call is denied
+		s.finish(contract.ExitComplete)
+		return s
+	}
+	next(work).files(map[string]bool{"one": true, "two": true, "three": true, "four": false})
+	next(t.TempDir()).files(map[string]bool{"one": false, "two": false, "three": false})
 
 	inProcess("", "grants", "rm", "Bash(touch *)", "--state-dir", state, "--cwd", work).ended(t, "taken back",
 		contract.ExitComplete)
-	s, _ = hired(t, p, touching, nil, append(args(work), "--permissions", "rules", "--no-input")...)
-	s.offScript = true
-	s.finish(contract.ExitComplete)
-	b := collect[contract.Permission](s)
+	b := collect[contract.Permission](next(work))
 	testkit.Check(t, len(b) != 0 && b[0].Behavior == bridge.Deny, "taken back: %+v", b)
 }
 
@@ -134,14 +130,9 @@ func TestAlwaysHere(t *testing.T) {
 func TestPermissionsAreAskedAndAnswered(t *testing.T) {
 	eachPlayer(t, func(t *testing.T, p player) {
 		s := p.plays(t, absolute(t, "testdata/scenarios/asks.yaml"), "Two files")
-		bash := await[contract.PermissionRequest](s, "a request for Bash",
-			func(id string, r contract.PermissionRequest) bool {
-				return id == "orch-1" && r.Tool == "Bash"
-			})
-		s.send(contract.Permit{Request: bash.Request, Behavior: bridge.Allow})
-		write := await[contract.PermissionRequest](s, "a request for Write",
-			func(_ string, r contract.PermissionRequest) bool { return r.Tool == "Write" })
-		s.send(contract.Permit{Request: write.Request, Behavior: bridge.Deny, Message: "not that one"})
+		bash := s.permits("orch-1", bridge.Allow)
+		testkit.Same(t, "the first request", "Bash", bash.Tool)
+		s.send(contract.Permit{Request: s.wants("Write").Request, Behavior: bridge.Deny, Message: "not that one"})
 		s.completes()
 		s.files(map[string]bool{"one.txt": true, "two.txt": false})
 	})

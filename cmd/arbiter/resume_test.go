@@ -14,9 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // again prepares and starts another arbiter with the home, environment and directory of s.
@@ -74,18 +72,20 @@ func (s *script) stateDir() string {
 
 func (s *script) run() string { return collect[contract.Session](s)[0].Session }
 
-// spawns lists the spawn events of an agent.
-func (s *script) spawns(agent string) []contract.Spawn {
+// about lists the events of a type about an agent.
+func about[B contract.Body](s *script, agent string) (list []B) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var list []contract.Spawn
 	for _, l := range s.lines {
-		if b, ok := l.Body.(contract.Spawn); ok && l.ID == agent {
+		if b, ok := l.Body.(B); ok && l.ID == agent {
 			list = append(list, b)
 		}
 	}
 	return list
 }
+
+// spawns lists the spawn events of an agent.
+func (s *script) spawns(agent string) []contract.Spawn { return about[contract.Spawn](s, agent) }
 
 // TestResume ends a run in each possible way while a question is open, and resumes it in another time zone: no process
 // of it is left, the question is asked again, the Arbiter's session continues, and the work is completed. A complete
@@ -325,11 +325,7 @@ func TestDirectoryBelongsToOne(t *testing.T) {
 // standInProgram writes a program claude that is the stand-in, without a model.
 func standInProgram(t *testing.T) string {
 	t.Helper()
-	self := agentProgram(t)
-	path := filepath.Join(t.TempDir(), "claude")
-	text := "#!/bin/sh\nexec " + self + " stand-in \"$@\"\n"
-	testkit.OK(t, os.WriteFile(path, []byte(text), 0o700))
-	return path
+	return program(t, "claude", "exec "+agentProgram(t)+" stand-in \"$@\"\n")
 }
 
 // TestDamagedJournal: the journal from the damage on is put aside, and the run continues from the undamaged
@@ -362,10 +358,7 @@ func TestDamagedJournal(t *testing.T) {
 // TestStateOfAnotherVersionIsRefused: a run whose state was written by another version of arbiter is not
 // resumed and not changed; its events can still be read.
 func TestStateOfAnotherVersionIsRefused(t *testing.T) {
-	run := newJournal(t,
-		input.Began{Options: runconfig.Options{Run: "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001", Delimiter: "d",
-			Task: "Weave", HumanPresent: true}.WithDefaults()},
-	)
+	run := newJournal(t, weaving)
 	state := filepath.Join(os.Getenv("XDG_STATE_HOME"), "arbiter")
 	store := testkit.Must(journal.OpenStore(state))(t)
 	defer store.Close()

@@ -304,39 +304,34 @@ func (p *pane) clear() {
 }
 
 // TestHostIsKilled: when a run's host process is killed, no process keeps running, the screen says so, and the
-// screen can resume the run.
+// screen can resume the run: it continues there, and nothing is shown again. So can another screen.
 func TestHostIsKilled(t *testing.T) {
 	t.Parallel()
 	h := newTestHome(t, players(t)[0])
 	p := h.asking()
-	testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
+	kill := func() { testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL)) }
+	offered := func() {
+		p.await("was killed or crashed", "Resume it", "interrupted")
+		awaitGone(t, h.runs()[0])
+		p.armed("n Not now")
+	}
+	kill()
 	next := "arbiter --resume --session " + h.runs()[0][:8]
 	for _, command := range []string{"status", "send hello", "allow", "stop", "watch", "halt"} {
 		testkit.Includes(t, fmt.Sprintf("%s does not name the run and the command", command),
 			h.fails(contract.ExitUsage, strings.Fields(command)...), next)
 	}
-	p.await("was killed or crashed", "Resume it", "interrupted")
-	p.armed("n Not now")
-	p.press("n", "Ctrl+C")
-	h.ended(p, contract.ExitFailed)
-	p = h.open("--resume")
-	p.await("What shall it be called?", "The Arbiter awaits your answer.", "Make a thing")
-	h.interrupted(p)
-}
-
-// TestResumedOnTheScreen: a run that is resumed on the screen that has shown it continues there, and nothing is shown
-// again.
-func TestResumedOnTheScreen(t *testing.T) {
-	t.Parallel()
-	h := newTestHome(t, players(t)[0])
-	p := h.asking()
-	testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
-	p.await("was killed or crashed", "Resume it")
-	p.armed("n Not now")
+	offered()
 	p.pressed("r", "The thread continues.", "The Arbiter awaits your answer.")
 	p.press("PgUp", "PgUp")
 	s := p.until(func(s pty.Screen) bool { return strings.Contains(s.Text(), "──\n▌ The weaving begins.") })
 	testkit.Same(t, "beginnings", 1, strings.Count(s.Text(), "The weaving begins."))
+	kill()
+	offered()
+	p.press("n", "Ctrl+C")
+	h.ended(p, contract.ExitFailed)
+	p = h.open("--resume")
+	p.await("What shall it be called?", "The Arbiter awaits your answer.", "Make a thing")
 	h.interrupted(p)
 }
 

@@ -41,11 +41,9 @@ func TestScreenShowsChanges(t *testing.T) {
 		h := build(t, who, changesPlay)
 		h.committed("thread.txt", "red\ngreen\n")
 		given := filepath.Join(t.TempDir(), "given")
-		vi := filepath.Join(t.TempDir(), "vi")
 		seen := filepath.Join(t.TempDir(), "seen")
-		testkit.OK(t, os.WriteFile(vi, []byte("#!/bin/sh\necho \"$@\" >"+given+"\necho an editor\n"+
-			"until [ -e "+seen+" ]; do sleep 0.02; done\n"), 0o700))
-		h.env = append(h.env, "EDITOR="+vi)
+		h.env = append(h.env, "EDITOR="+program(t, "vi", "echo \"$@\" >"+given+"\necho an editor\n"+
+			"until [ -e "+seen+" ]; do sleep 0.02; done\n"))
 		p := h.open(h.args...)
 		p.await("Is it well?")
 		p.pressed("F5", "CHANGES", "1 file ", "thread.txt", "Orch. I", "+1 -1")

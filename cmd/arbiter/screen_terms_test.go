@@ -228,8 +228,7 @@ func TestColoursFollowTheTerminal(t *testing.T) {
 	// The answer comes at some time; until then the title has the colours for a dark background.
 	title := func(set string, fits func(color.Color) bool) color.Color {
 		// A script sets the terminal's background before it starts arbiter.
-		script := filepath.Join(t.TempDir(), "start")
-		testkit.OK(t, os.WriteFile(script, []byte("#!/bin/sh\nprintf '"+set+"'\nexec arbiter \"$@\"\n"), 0o700))
+		script := program(t, "start", "printf '"+set+"'\nexec arbiter \"$@\"\n")
 		p := showProgram(t, script, pty.Size{Columns: 90, Rows: 30}, foreignDir(t), []string{"COLORFGBG="},
 			"--stand-in", "--rehearse")
 		var seen color.Color

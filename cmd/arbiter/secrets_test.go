@@ -102,8 +102,7 @@ func TestSecretsAreNotKept(t *testing.T) {
 			if frontend == "--json" {
 				s.launch()
 				for _, tool := range []string{"Bash", "Write"} {
-					asked := await[contract.PermissionRequest](s, "a request",
-						func(_ string, r contract.PermissionRequest) bool { return r.Tool == tool })
+					asked := s.wants(tool)
 					found := spill(string(asked.Input))
 					testkit.Check(t, found == nil && strings.Contains(string(asked.Input), "redacted"),
 						"asked with %q: %s", found, asked.Input)

@@ -147,14 +147,10 @@ func TestResumeOrBegin(t *testing.T) {
 // TestStopDuringAStartThatHangs: a signal ends a run at once whose Claude Code hangs before it has said its version.
 func TestStopDuringAStartThatHangs(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	claude, asked := filepath.Join(dir, "claude"), filepath.Join(dir, "asked")
-	testkit.OK(t, os.WriteFile(claude, []byte("#!/bin/sh\ntouch "+asked+"\nexec sleep 1000\n"), 0o700))
+	asked := filepath.Join(t.TempDir(), "asked")
+	claude := program(t, "claude", "touch "+asked+"\nexec sleep 1000\n")
 	s := start(t, nil, "--json", "--no-input", "--claude", claude, "--cwd", t.TempDir(), "--task", "Weave")
-	testkit.Await(t, "the question for its version", func() bool {
-		_, err := os.Lstat(asked)
-		return err == nil
-	})
+	awaitFile(t, asked)
 	began := time.Now()
 	testkit.OK(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	r := s.finish(contract.ExitTerminated)

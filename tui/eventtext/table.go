@@ -121,7 +121,8 @@ func word(e history.Entry, name func(string) string) wording {
 	case contract.Decision:
 		return decisionWords(b, name)
 	case contract.Plan:
-		return wording{plannedText(b), func() string { return planText(b, name) }}
+		_, now := stands(b.Steps)
+		return wording{Lower(Planned(b)) + After("; now: ", now), func() string { return planText(b, name) }}
 	case contract.Workspace:
 		return line(who + " works in " + One(b.Dir, 0) + After(" on branch ", One(b.Branch, MaxName)))
 	case contract.Changes:

@@ -256,11 +256,6 @@ func stands(steps []contract.Step) (done int, now string) {
 	return done, now
 }
 
-func plannedText(p contract.Plan) string {
-	_, now := stands(p.Steps)
-	return Lower(Planned(p)) + After("; now: ", now)
-}
-
 // Planned says how much of a plan is done.
 func Planned(p contract.Plan) string {
 	done, _ := stands(p.Steps)

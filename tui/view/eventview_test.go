@@ -28,7 +28,7 @@ var (
 )
 
 func options(width int) EventOptions {
-	return EventOptions{Width: width, Look: eventLook, Now: dawn.Add(time.Hour), Time: true}
+	return EventOptions{Width: width, Look: eventLook, Now: dawn.Add(time.Hour)}
 }
 
 // entry is an entry as the history returns it.
@@ -615,8 +615,8 @@ func TestLogbookPaths(t *testing.T) {
 	testkit.Excludes(t, "", dump(got), "/loom")
 }
 
-// TestTimesOfAnotherDay: a time that is not of today has its date: in the logbook, on a timeline, and where a request is
-// denied.
+// TestTimesOfAnotherDay: a time that is not of today has its date: in the logbook, on a timeline, and where a request
+// is denied.
 func TestTimesOfAnotherDay(t *testing.T) {
 	o := options(100)
 	e := entry("orch-1", contract.Notice{Text: "x"})
@@ -624,12 +624,12 @@ func TestTimesOfAnotherDay(t *testing.T) {
 		o.Now = dawn.AddDate(0, 0, days)
 		testkit.Includes(t, "the logbook", dump(EventLog(e, o, false)), want)
 	}
-	next := TimelineFrame{Look: dark, Now: timelineBegan.AddDate(0, 0, 1)}
-	lines := timelineOf(story()...).Lines(&TimelineView{}, next, 100, 24)
+	tomorrow := TimelineFrame{Look: dark, Now: timelineBegan.AddDate(0, 0, 1)}
+	lines := timelineOf(story()...).Lines(&TimelineView{}, tomorrow, 100, 24)
 	text := strings.Join(testkit.Each(lines, render.Line.Text), "\n")
 	testkit.Includes(t, "the timeline", text, " 1 Mar 14:00:00 ", "1 Mar 14:01:40  ")
-	tomorrow := time.Now().AddDate(0, 0, 1).Format("2 Jan")
-	for days, want := range []string{"Denied at 15:04 ", "Denied at " + tomorrow + " 15:04 "} {
+	next := "Denied at " + time.Now().AddDate(0, 0, 1).Format("2 Jan") + " 15:04 "
+	for days, want := range []string{"Denied at 15:04 ", next} {
 		y, m, d := time.Now().AddDate(0, 0, days).Date()
 		deadline := time.Date(y, m, d, 15, 4, 0, 0, time.Local)
 		testkit.Includes(t, "a deadline", eventtext.DeniedAt(deadline.Format(time.RFC3339)), want)
@@ -857,7 +857,7 @@ func TestEventHostileText(t *testing.T) {
 					continue // each look has each width in another round
 				}
 				o := EventOptions{
-					Width: width, Look: looks[round%2], Open: round%4 > 1, Time: true, Now: dawn.Add(48 * time.Hour),
+					Width: width, Look: looks[round%2], Open: round%4 > 1, Now: dawn.Add(48 * time.Hour),
 					Parent: func(id string) string { return id }, // a cycle
 				}
 				if round%3 == 0 {

@@ -20,7 +20,6 @@ type EventOptions struct {
 	Open  bool // unfolded
 	Now   time.Time
 	Name  func(id string) string // how a party is called; nil: [Name]
-	Time  bool                   // show the time
 	// Simulated reports that a scripted model plays: the cost of turns is marked.
 	Simulated bool
 	// Root returns the directory in which an agent works: on one line, paths are relative to it. nil: paths
@@ -97,9 +96,9 @@ func (o EventOptions) titled(l, tail render.Line, at time.Time) render.Line {
 	return append(o.shorten(l, space), render.Span{Text: when, Role: render.Dim})
 }
 
-// when returns the time of day, and the date if it is another day.
+// when returns the time of day, and the date if it is another day; empty: it is not known.
 func (o EventOptions) when(at time.Time) string {
-	if !o.Time || at.IsZero() {
+	if at.IsZero() {
 		return ""
 	}
 	return eventtext.Clock(at, o.Now, "15:04")
