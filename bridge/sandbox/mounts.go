@@ -104,10 +104,22 @@ func (m mounts) pin() {
 	}
 }
 
-// missing reports whether an error means that no process of this user can reach a path.
+// missing reports whether an error means that no process of this user can reach a path. A directory of the user's own
+// that denies it says nothing: an agent may have closed it, to open it again when the path is not guarded or hidden.
 func missing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) ||
-		errors.Is(err, fs.ErrPermission)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
+		return true
+	}
+	denied, ok := errors.AsType[*fs.PathError](err)
+	if !ok || !errors.Is(err, fs.ErrPermission) {
+		return false
+	}
+	info, err := os.Stat(filepath.Dir(denied.Path))
+	if err != nil {
+		return missing(err)
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(owner.Uid) != os.Getuid()
 }
 
 // paths returns the paths with these views, parents before what is in them.
@@ -146,7 +158,7 @@ func (m mounts) args(hold func(path string) (fd string, err error)) ([]string, e
 				continue
 			}
 			fd, err := hold(path)
-			if missing(err) {
+			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
 			if err != nil {

@@ -28,7 +28,10 @@ func TestPlanting(t *testing.T) {
 	w.git(t, "commit", "-q", "--allow-empty", "-m", "x")
 	w.git(t, "worktree", "add", "-q", filepath.Join(base, "tree"))
 	module := filepath.Join(w.work, ".git", "modules", "libs", "deep", "one") // a submodule's name is its path
-	w.git(t, "init", "-q", "--bare", module)
+	ofTree := filepath.Join(w.work, ".git", "worktrees", "tree", "modules", "one")
+	for _, dir := range []string{module, ofTree} {
+		w.git(t, "init", "-q", "--bare", dir)
+	}
 	put(t, filepath.Join(w.work, ".git", "info", "attributes"), "")
 	put(t, filepath.Join(w.work, "a", "b", "private"), "PRIVATE")
 	w.cfg.Hide = append(w.cfg.Hide, filepath.Join(w.work, "a", "b", "private"))
@@ -39,6 +42,8 @@ func TestPlanting(t *testing.T) {
 	scripts := map[string]string{
 		"a submodule's configuration":           "echo x >> .git/modules/libs/deep/one/config",
 		"a submodule's hook":                    "echo x > .git/modules/libs/deep/one/hooks/post-checkout",
+		"a worktree's submodule":                "echo x >> .git/worktrees/tree/modules/one/config",
+		"its hook":                              "echo x > .git/worktrees/tree/modules/one/hooks/post-checkout",
 		"a submodule made anew":                 "mv .git/modules/libs/deep/one .git/old",
 		"its parent made anew":                  "mv .git/modules/libs .git/old",
 		"all of them made anew":                 "mv .git/modules .git/old",
@@ -65,12 +70,14 @@ func TestPlanting(t *testing.T) {
 				testkit.Check(t, err == nil && string(got) == want, "%s: %s is %q, %v", script, path, got, err)
 			}
 			for _, path := range []string{filepath.Join(module, "hooks", "post-checkout"),
-				filepath.Join(extra, ".git", "hooks", "pre-commit")} {
+				filepath.Join(ofTree, "hooks", "post-checkout"), filepath.Join(extra, ".git", "hooks", "pre-commit")} {
 				testkit.Fails(t, fmt.Sprintf("%s: %s is there", script, path), testkit.Err(os.Lstat(path)))
 			}
-			config, err := os.ReadFile(filepath.Join(module, "config"))
-			testkit.Check(t, err == nil && !strings.HasSuffix(string(config), "x\n"), "%s: the configuration is %q, %v",
-				script, config, err)
+			for _, dir := range []string{module, ofTree} {
+				config, err := os.ReadFile(filepath.Join(dir, "config"))
+				testkit.Check(t, err == nil && !strings.HasSuffix(string(config), "x\n"),
+					"%s: the configuration is %q, %v", script, config, err)
+			}
 		})
 	}
 	// A repository that takes its configuration from elsewhere cannot be prevented, because there is no
@@ -148,6 +155,31 @@ func TestGoneMeanwhile(t *testing.T) {
 			"without %s: %v: %s", gone, err, got)
 		testkit.Check(t, err != nil || gone != socket, "a socket that may be bound again is not hidden")
 		l.Close()
+	}
+}
+
+// TestClosedDirectories: an agent closes a directory of the user's, so that what is in it cannot be seen while the next
+// sandbox is made: none is made, because that agent could open the directory again.
+func TestClosedDirectories(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root sees into every directory")
+	}
+	for name, mode := range map[string]os.FileMode{"work/secrets": 0, "extra": 0, "extra/.git/info": 0,
+		"extra/.git/worktrees": 0o111} {
+		w := newWorld(t)
+		base := filepath.Dir(w.work)
+		extra, secrets := filepath.Join(base, "extra"), filepath.Join(w.work, "secrets")
+		w.git(t, "init", "-q", extra)
+		put(t, filepath.Join(extra, ".git", "worktrees", "x", "commondir"), "../..")
+		put(t, filepath.Join(extra, ".git", "info", "attributes"), "")
+		put(t, filepath.Join(secrets, "key"), "PRIVATE")
+		w.cfg.Write, w.cfg.Hide = []string{extra}, append(w.cfg.Hide, filepath.Join(secrets, "key"))
+		out, err := w.sh(t, fmt.Sprintf("chmod %o %s", mode, filepath.Join(base, name)))
+		testkit.Check(t, err == nil, "%s: %v: %s", name, err, out)
+		cmd := exec.Command("/bin/true")
+		cmd.Dir, cmd.Env = w.work, w.env
+		testkit.Fails(t, name, Wrap(cmd, &w.cfg), "permission denied")
+		testkit.OK(t, os.Chmod(filepath.Join(base, name), 0o755), Wrap(cmd, &w.cfg))
 	}
 }
 

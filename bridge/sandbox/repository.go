@@ -40,11 +40,28 @@ func (m mounts) gitDir(dir string, own view) error {
 	if err := m.add(dir, own, true); err != nil {
 		return err
 	}
+	entries, err := os.ReadDir(filepath.Join(dir, "worktrees"))
+	if err != nil && !missing(err) { // mostly, there are none
+		return err
+	}
 	dirs, err := git.Submodules(filepath.Join(dir, "modules"))
 	if err != nil {
 		return err
 	}
 	dirs = append(dirs, dir)
+	var trees []string
+	for _, e := range entries {
+		d := filepath.Join(dir, "worktrees", e.Name())
+		trees = append(trees, d)
+		if !e.IsDir() {
+			continue
+		}
+		modules, err := git.Submodules(filepath.Join(d, "modules")) // a worktree has submodules of its own
+		if err != nil {
+			return err
+		}
+		dirs = append(dirs, modules...)
+	}
 	for _, d := range dirs {
 		if _, err := os.Lstat(filepath.Join(d, git.CommonDirFile)); err == nil {
 			return fmt.Errorf("%s has git take its configuration from elsewhere: an agent may have planted it; look "+
@@ -55,11 +72,7 @@ func (m mounts) gitDir(dir string, own view) error {
 			return err
 		}
 	}
-	entries, _ := os.ReadDir(filepath.Join(dir, "worktrees")) // mostly, there are none
-	var trees []string
-	for _, e := range entries {
-		d := filepath.Join(dir, "worktrees", e.Name())
-		trees = append(trees, d)
+	for _, d := range trees {
 		if err := m.add(filepath.Join(d, git.CommonDirFile), planted, false); err != nil {
 			return err
 		}

@@ -206,20 +206,27 @@ func (p Place) Check() error {
 // there, and what it appends contains settings of the repository, such as user.name: a line for a shell to run.
 func (p Place) CheckLogs() error {
 	for _, dir := range slices.Compact([]string{p.GitDir, p.CommonDir}) {
-		err := filepath.WalkDir(filepath.Join(dir, "logs"), func(path string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() && !d.Type().IsRegular() {
-				return &ChangedError{path + " is neither a file nor a directory, and git would write there"}
-			}
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			return err
-		})
-		if err != nil {
+		if err := checkFiles(filepath.Join(dir, "logs")); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// CheckIndex fails with [*ChangedError] unless the index is a file. git replaces the file to which a link there leads.
+func (p Place) CheckIndex() error { return checkFiles(filepath.Join(p.GitDir, "index")) }
+
+// checkFiles fails if there is anything but files and directories at a path and below it.
+func checkFiles(root string) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !d.Type().IsRegular() {
+			return &ChangedError{path + " is neither a file nor a directory, and git would write there"}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
 }
 
 // pointer reads a path from a small file; "" if there is none.

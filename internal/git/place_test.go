@@ -187,6 +187,30 @@ func TestSubmodulesAreBounded(t *testing.T) {
 	testkit.Fails(t, "a search", testkit.Err(Submodules(dir)), "too much")
 }
 
+// TestNothingIsWrittenElsewhere: an agent has put a link in the place of a log, or of the index: no call follows it.
+func TestNothingIsWrittenElsewhere(t *testing.T) {
+	for link, calls := range map[string][]string{
+		"logs/HEAD": {"reset --quiet --hard HEAD", "checkout --quiet --detach HEAD", "update-ref HEAD HEAD"},
+		"index":     {"reset --quiet --hard HEAD", "checkout --quiet --detach HEAD", "read-tree HEAD"},
+	} {
+		for _, call := range calls {
+			dir, elsewhere := temp(t), filepath.Join(temp(t), "elsewhere")
+			testkit.Must(real(t, dir, "init", "-q"))(t)
+			testkit.Must(real(t, dir, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m",
+				"x"))(t)
+			p := testkit.Must(Locate(dir))(t)
+			r := Runner{Env: Environ(os.Environ()), Dir: dir, At: &p, Views: t.TempDir()}
+			path := filepath.Join(dir, ".git", link)
+			testkit.OK(t, os.RemoveAll(path), os.Symlink(elsewhere, path))
+			_, err := r.Write(t.Context(), strings.Fields(call)...)
+			testkit.Fails(t, call, err, path+" is neither a file nor a directory")
+			testkit.Fails(t, call+" has written elsewhere", testkit.Err(os.Lstat(elsewhere)))
+			testkit.OK(t, os.Remove(path))
+			testkit.OK(t, testkit.Err(r.Write(t.Context(), strings.Fields(call)...)))
+		}
+	}
+}
+
 // TestSurvey: each change after which git would run something, or use another repository, is found.
 func TestSurvey(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -213,6 +237,8 @@ func TestSurvey(t *testing.T) {
 		"file of a repository":  {"dir/.git", "gitdir: /x", 0o644, "dir/.git (a repository)"},
 		"nested one":            {"dir/.git/HEAD", "x", 0o644, "dir/.git (a repository)"},
 		"nested one's settings": {"known/.git/config", "[core]\npager = x", 0o644, "known/.git/config (core.pager)"},
+		"nested one's module": {"known/.git/modules/m/config", "[alias]\nx = !x", 0o644,
+			"known/.git/modules/m/config (alias.x)"},
 		"file":                  {"dir/file", "x", 0o644, ""},
 		"link in a log's place": {".git/logs/HEAD", "/x", os.ModeSymlink, ".git/logs/HEAD (a link or a pipe)"},
 		"link of a submodule": {".git/modules/m/COMMIT_EDITMSG", "/x", os.ModeSymlink,

@@ -90,8 +90,16 @@ func (c Call) words() []string {
 
 func (c Call) name() string { return c.words()[0] }
 
-// logging are the commands that write logs of references.
-var logging = []string{"update-ref", "notes", "fetch", "reset", "checkout"}
+// logging and indexing are the commands that write logs of references, and the index.
+var (
+	logging  = []string{"update-ref", "notes", "fetch", "reset", "checkout"}
+	indexing = []string{"read-tree", "update-index", "reset", "checkout"}
+)
+
+// ownIndex reports whether the call uses an index of its own.
+func (c Call) ownIndex() bool {
+	return slices.ContainsFunc(c.Env, func(e string) bool { return strings.HasPrefix(e, "GIT_INDEX_FILE=") })
+}
 
 // Text runs a call that only reads, and returns its output without the last line end.
 func (r Runner) Text(ctx context.Context, args ...string) (string, error) {
@@ -112,6 +120,9 @@ func (r Runner) Do(ctx context.Context, c Call) (text []byte, err error) {
 		err := r.At.Check()
 		if err == nil && slices.Contains(logging, c.name()) {
 			err = r.At.CheckLogs()
+		}
+		if err == nil && slices.Contains(indexing, c.name()) && !c.ownIndex() {
+			err = r.At.CheckIndex()
 		}
 		if err != nil {
 			return nil, fmt.Errorf("git %s: %w", c.name(), err)

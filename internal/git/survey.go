@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -31,13 +32,8 @@ func (p Place) Survey(ctx context.Context) (found Survey, all bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, surveyTime)
 	defer cancel()
 	s := surveyor{ctx: ctx, root: p.Root, found: Survey{}}
-	s.repository(p.CommonDir)
-	if p.GitDir != p.CommonDir {
-		s.repository(p.GitDir)
-	}
-	modules, err := Submodules(filepath.Join(p.CommonDir, "modules"))
-	for _, dir := range modules {
-		s.repository(dir)
+	for _, dir := range slices.Compact([]string{p.CommonDir, p.GitDir}) { // a linked worktree has submodules of its own
+		err = cmp.Or(err, s.modules(dir))
 	}
 	s.settings(filepath.Join(p.Root, ".gitmodules"))
 	s.tree(p.Root)
@@ -87,6 +83,15 @@ func (s *surveyor) settings(file string) {
 	for key, sum := range sums {
 		s.add(file, " ("+key+")", []byte(sum))
 	}
+}
+
+// modules records what runs in a Git directory and in those of its submodules.
+func (s *surveyor) modules(dir string) error {
+	modules, err := Submodules(filepath.Join(dir, "modules"))
+	for _, d := range append(modules, dir) {
+		s.repository(d)
+	}
+	return err
 }
 
 // repository records what runs in a Git directory.
@@ -169,7 +174,7 @@ func (s *surveyor) nested(dotGit string, e fs.DirEntry) {
 	case err == nil && info.IsDir():
 		s.add(dotGit, " (a repository)", nil)
 		if e.IsDir() {
-			s.repository(dotGit)
+			_ = s.modules(dotGit) // of what cannot be searched, the rest is recorded
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		text, _ := read(dotGit, maxPointer)
