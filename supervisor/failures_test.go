@@ -277,8 +277,8 @@ func TestAnOfferEndsWithTheTrouble(t *testing.T) {
 	}
 }
 
-// TestAResumeEndsOffersAboutTheProgram: what can be done about the Arbiter or a bridge is done by a resume, which starts
-// both again. A choice about an Orchestrator stays.
+// TestAResumeEndsOffersAboutTheProgram: what can be done about the Arbiter or a bridge is done by a resume, which
+// starts both again. A choice about an Orchestrator stays.
 func TestAResumeEndsOffersAboutTheProgram(t *testing.T) {
 	for _, agent := range []string{contract.Arbiter, contract.Supervisor, "orch-1"} {
 		p, _ := oneWorks(t, nil)

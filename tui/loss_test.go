@@ -314,8 +314,8 @@ func TestRunIsLostWhileItsPastIsRead(t *testing.T) {
 	})
 }
 
-// TestLostAnswerIsAskedForAgain: the process of the run is killed before it has taken an answer. The request still waits
-// after the resume, and is shown.
+// TestLostAnswerIsAskedForAgain: the process of the run is killed before it has taken an answer. The request still
+// waits after the resume, and is shown.
 func TestLostAnswerIsAskedForAgain(t *testing.T) {
 	weaving(t, 110, 34, func(s *scene) {
 		s.does(func(p *fakeRun) { p.asks("orch-1", "one", "Bash", `{"command":"make"}`) })

@@ -113,7 +113,8 @@ func (s *session) send(b contract.CommandBody) bool {
 		b = say
 	}
 	select {
-	case s.d.f.commands <- queuedCommand{run: s.run, cmd: contract.Command{Ref: b.CommandType() + "-" + s.client, Body: b}}:
+	case s.d.f.commands <- queuedCommand{run: s.run,
+		cmd: contract.Command{Ref: b.CommandType() + "-" + s.client, Body: b}}:
 		return true
 	default:
 		s.d.flash("the run is busy; that was not taken, say it again in a moment")

@@ -615,8 +615,8 @@ func TestLogbookPaths(t *testing.T) {
 	testkit.Excludes(t, "", dump(got), "/loom")
 }
 
-// TestTimesOfAnotherDay: a time that is not of today has its date: in the logbook, on a timeline, and where a request is
-// denied.
+// TestTimesOfAnotherDay: a time that is not of today has its date: in the logbook, on a timeline, and where a request
+// is denied.
 func TestTimesOfAnotherDay(t *testing.T) {
 	o := options(100)
 	e := entry("orch-1", contract.Notice{Text: "x"})
@@ -624,10 +624,12 @@ func TestTimesOfAnotherDay(t *testing.T) {
 		o.Now = dawn.AddDate(0, 0, days)
 		testkit.Includes(t, "the logbook", dump(EventLog(e, o, false)), want)
 	}
-	lines := timelineOf(story()...).Lines(&TimelineView{}, TimelineFrame{Look: dark, Now: timelineBegan.AddDate(0, 0, 1)}, 100, 24)
+	next := TimelineFrame{Look: dark, Now: timelineBegan.AddDate(0, 0, 1)}
+	lines := timelineOf(story()...).Lines(&TimelineView{}, next, 100, 24)
 	text := strings.Join(testkit.Each(lines, render.Line.Text), "\n")
 	testkit.Includes(t, "the timeline", text, " 1 Mar 14:00:00 ", "1 Mar 14:01:40  ")
-	for days, want := range []string{"Denied at 15:04 ", "Denied at " + time.Now().AddDate(0, 0, 1).Format("2 Jan") + " 15:04 "} {
+	tomorrow := time.Now().AddDate(0, 0, 1).Format("2 Jan")
+	for days, want := range []string{"Denied at 15:04 ", "Denied at " + tomorrow + " 15:04 "} {
 		y, m, d := time.Now().AddDate(0, 0, days).Date()
 		deadline := time.Date(y, m, d, 15, 4, 0, 0, time.Local)
 		testkit.Includes(t, "a deadline", eventtext.DeniedAt(deadline.Format(time.RFC3339)), want)
