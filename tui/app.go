@@ -12,6 +12,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -250,6 +251,10 @@ func (d *app) onEvent(e contract.Event) {
 			d.plan.draft = nil
 		}
 		// What an earlier process was sent may be lost with it.
+		d.permissions.dismissed = slices.DeleteFunc(d.permissions.dismissed, func(id string) bool {
+			_, answered := d.inbox.answered[id]
+			return answered // and not only put aside
+		})
 		d.permissions.sent, d.inbox.answered, d.queuedEdits.sent = "", nil, ""
 		d.recovery.seen = false
 		d.base(d.runScreen)
