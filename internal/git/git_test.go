@@ -7,11 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -122,6 +125,25 @@ func TestCancelledFilter(t *testing.T) {
 		_, err := w.WriteString("x")
 		return errors.Is(err, syscall.EPIPE)
 	})
+}
+
+// TestNothingIsLeft: a process that adopts orphans keeps none of those that a git leaves, running or dead. The first
+// process of a sandbox outlives bubblewrap so.
+func TestNothingIsLeft(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("orphans are adopted on Linux only")
+	}
+	testkit.OK(t, proctree.AdoptOrphans())
+	r := program(t, `sleep 60 > /dev/null 2>&1 & echo $!; true & exit $1`)
+	for _, exit := range []string{"0", "1"} {
+		r.Confine = func(cmd *exec.Cmd) error { cmd.Args = []string{cmd.Path, exit}; return nil }
+		out, err := r.Do(t.Context(), Call{Args: []string{"x"}})
+		testkit.Same(t, "exit code", exit != "0", err != nil)
+		for _, pid := range strings.Fields(string(out)) {
+			n := testkit.Must(strconv.Atoi(pid))(t)
+			testkit.Fails(t, "a signal to what exit "+exit+" left", syscall.Kill(n, 0), syscall.ESRCH)
+		}
+	}
 }
 
 func TestOperation(t *testing.T) {

@@ -19,6 +19,8 @@ import (
 const (
 	// killDelay is how long git has to end after TERM.
 	killDelay = 2 * time.Second
+	// reapEvery is the interval at which a process that git has left, and that was killed, is waited for.
+	reapEvery = 200 * time.Microsecond
 	// DefaultMax bounds the output of a call that names no bound.
 	DefaultMax = 256 << 20
 	maxStderr  = 8 << 10 // bytes of stderr that are kept
@@ -174,7 +176,8 @@ func (r Runner) Do(ctx context.Context, c Call) (text []byte, err error) {
 	return out.Data, err
 }
 
-// run starts a command and waits for it. If it fails or is ended, the filters that it has left end with it.
+// run starts a command and waits for it. What it has left ends with it: filters, if it fails or is ended, and the first
+// process of a sandbox's namespace, which outlives bubblewrap for a moment.
 func (r Runner) run(cmd *exec.Cmd) error {
 	begin := r.Begin
 	if begin == nil {
@@ -185,8 +188,20 @@ func (r Runner) run(cmd *exec.Cmd) error {
 		return err
 	}
 	defer ended()
+	group := -cmd.Process.Pid
 	if err = cmd.Wait(); err != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // mostly, none is left
+		_ = syscall.Kill(group, syscall.SIGKILL) // mostly, none is left
+	}
+	// A process that adopts orphans has to wait for them, too: each sandboxed git would leave it a zombie. One that hangs
+	// in the kernel is left to it.
+	for late := time.Now().Add(killDelay); time.Now().Before(late); {
+		switch pid, none := syscall.Wait4(group, nil, syscall.WNOHANG, nil); {
+		case none != nil && none != syscall.EINTR:
+			return err
+		case pid == 0:
+			_ = syscall.Kill(group, syscall.SIGKILL)
+			time.Sleep(reapEvery)
+		}
 	}
 	return err
 }
