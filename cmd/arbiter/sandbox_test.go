@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,6 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -57,6 +61,27 @@ func TestSandboxedResume(t *testing.T) {
 	if got := sessionLast(next); got.Sandbox != "bubblewrap" || !got.Resumed {
 		t.Errorf("session: %q, %q, resumed %v", got.Sandbox, got.SandboxReason, got.Resumed)
 	}
+}
+
+// TestSandboxedGitIsGone: the git that records the files of a sandboxed run leaves it no dead processes.
+func TestSandboxedGitIsGone(t *testing.T) {
+	t.Parallel()
+	needSandbox(t)
+	repo := gittest.New(t, map[string]string{"old.txt": "old\n"}).Path
+	s, _ := hiredIn(t, players(t)[0], confined(repo), repo, "--sandbox", "on", "--permissions", "allow-all",
+		"--i-accept-the-risk", "--task", "Weave")
+	s.offScript = true
+	await[contract.Turn](s, "a turn", nil)
+	dead := fmt.Appendf(nil, ") Z %d ", s.cmd.Process.Pid)
+	testkit.Await(t, "the end of dead processes", func() bool {
+		all, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well-formed
+		return !slices.ContainsFunc(all, func(path string) bool {
+			stat, _ := os.ReadFile(path) // it may have gone
+			return bytes.Contains(stat, dead)
+		})
+	})
+	s.mustSignal(syscall.SIGINT)
+	s.gone()
 }
 
 // TestSandboxIsTheDefault: without a word about it, a run is confined, and the first notice says so; where there is no
