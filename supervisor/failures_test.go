@@ -268,7 +268,7 @@ func TestAnOfferEndsWithTheTrouble(t *testing.T) {
 			p.mustCommand(contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepPending}}})
 			p.mustCommand(contract.SkipStep{})
 		},
-		"it is told to retry":    func(p *play, _ string) { p.mustCommand(contract.RetryLast{}) },
+		"it is retried":          func(p *play, _ string) { p.mustCommand(contract.RetryLast{}) },
 		"the human summons":      func(p *play, _ string) { p.mustCommand(contract.ForceAgent{Mode: "tester"}) },
 		"it is let go":           func(p *play, id string) { p.mustCommand(contract.Kill{ID: id}) },
 		"the human instructs it": func(p *play, id string) { p.say("Leave it out.", contract.Note, id) },

@@ -133,8 +133,17 @@ func (p *fakeRun) Silent() time.Time {
 func (p *fakeRun) Changed() <-chan struct{} { return p.changed }
 func (p *fakeRun) Done() <-chan struct{}    { return p.done }
 func (p *fakeRun) Outcome() Outcome         { return p.outcome }
-func (p *fakeRun) Stop()                    { p.do(input.Signal{Signal: "INT"}) }
-func (p *fakeRun) Leave()                   { p.left.Store(true) }
+
+// killed ends the process that plays the run, without a word of it.
+func (p *fakeRun) killed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over, p.outcome = true, Outcome{Exit: contract.ExitFailed, Text: "gone", Lost: true}
+	close(p.done)
+}
+
+func (p *fakeRun) Stop()  { p.do(input.Signal{Signal: "INT"}) }
+func (p *fakeRun) Leave() { p.left.Store(true) }
 func (p *fakeRun) Halt() string {
 	p.Put(contract.Command{Ref: "halt", Body: contract.Halt{}})
 	return "All is still."

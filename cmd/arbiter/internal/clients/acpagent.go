@@ -493,7 +493,7 @@ func (s *stream) ReadObject(v any) error {
 		case next.Oversize:
 			head, _, _ := bytes.Cut(line, []byte(`"params"`))
 			if found := idBefore().FindSubmatch(head); found != nil && bytes.Contains(head, []byte(`"method"`)) {
-				id = found[1] // that of a request, and not of an answer to one of ours
+				id = found[1] // of a request, and not of an answer to a request of the agent
 			}
 			refusal = jsonrpc2.Error{Code: jsonrpc2.CodeInvalidRequest,
 				Message: fmt.Sprintf("the message has more than %d MiB: name a file instead of its content", acpMaxLine>>20)}
