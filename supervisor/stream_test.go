@@ -115,7 +115,8 @@ func (l *stream) follow(t *testing.T, at time.Time, before, after *State, f inpu
 	for _, a := range after.Agents {
 		up := a.Status == AgentReady || a.Status == AgentBusy
 		gone := a.Status == AgentEnded || a.Status == AgentParked && !a.Leaving()
-		if told := l.started[a.ID]; up && told != l.sessions || gone && told > 0 {
+		// A new process run ends what the ones before it started: who is not announced again needs no done.
+		if told := l.started[a.ID]; up && told != l.sessions || gone && told == l.sessions {
 			was, _ := before.Agent(a.ID)
 			t.Fatalf("%T: %s was %s and is %s, and was announced in session %d of %d", f, a.ID, was.Status, a.Status,
 				told, l.sessions)
