@@ -199,7 +199,8 @@ func (r *registry) start(cmd *exec.Cmd, tied bool) error {
 }
 
 // Keep starts a command that its caller waits for and ends, and prevents [Sweep] from treating it as an
-// orphan meanwhile. The caller calls ended when the command has been waited for.
+// orphan meanwhile. The caller calls ended when the command has been waited for: that also reaps dead orphans, such as
+// what the command has left to a process that called [AdoptOrphans].
 func Keep(cmd *exec.Cmd) (ended func(), err error) { return keep(cmd, false) }
 
 // Tie does what [Keep] does, for a command that must not outlive this process: when this process is killed, the kernel
@@ -219,7 +220,10 @@ func keep(cmd *exec.Cmd, tied bool) (ended func(), err error) {
 		return nil, err
 	}
 	pid := cmd.Process.Pid
-	return func() { children.forget(pid) }, nil
+	return func() {
+		children.forget(pid)
+		reap()
+	}, nil
 }
 
 func (r *registry) forget(pid int) {

@@ -318,6 +318,31 @@ func above() error {
 	if n := ours(); n != 0 {
 		return fmt.Errorf("%d are left", n)
 	}
+	return orphaned()
+}
+
+// orphaned checks that the end of one command reaps what another has left.
+func orphaned() error {
+	for _, line := range []string{"(setsid true &)", "true"} {
+		cmd := exec.Command("sh", "-c", line)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		ended, err := Keep(cmd)
+		if err != nil {
+			return err
+		}
+		if err := cmd.Wait(); err != nil {
+			return err
+		}
+		for left := true; line != "true" && left; { // until the orphan is dead, too
+			left = ours() > 0
+		}
+		if line == "true" {
+			ended()
+		}
+	}
+	if anyZombie() {
+		return errors.New("a dead orphan is left")
+	}
 	return nil
 }
 

@@ -146,6 +146,27 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
+// TestSweepSparesGit: what a lost bridge has left is ended without the git that works meanwhile.
+func TestSweepSparesGit(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("orphans are adopted on Linux only")
+	}
+	testkit.OK(t, proctree.AdoptOrphans())
+	r := program(t, "echo > begun; cat fifo")
+	fifo := filepath.Join(r.Dir, "fifo")
+	testkit.OK(t, syscall.Mkfifo(fifo, 0o600))
+	done := make(chan error)
+	go func() {
+		out, err := r.Text(t.Context(), "x")
+		testkit.Same(t, "what git says", "done", out)
+		done <- err
+	}()
+	testkit.Await(t, "git", func() bool { return testkit.Err(os.Stat(filepath.Join(r.Dir, "begun"))) == nil })
+	proctree.Sweep("a-run", "")
+	go os.WriteFile(fifo, []byte("done\n"), 0)
+	testkit.OK(t, <-done)
+}
+
 func TestOperation(t *testing.T) {
 	dir := t.TempDir()
 	testkit.Same(t, "", "", Operation(dir))

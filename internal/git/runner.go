@@ -63,10 +63,7 @@ type Runner struct {
 	// Confine may be nil. It puts a command into a sandbox before it starts; files that it adds are closed afterwards.
 	Confine func(*exec.Cmd) error
 	Step    func(name string) // may be nil; called after each call that changes something
-	// Begin starts a command; if it is nil, cmd.Start does. ended is called when the command has been
-	// waited for. A process that reaps orphans needs it to distinguish its children from orphans.
-	Begin func(*exec.Cmd) (ended func(), err error)
-	Hold  *os.File // may be nil; git inherits it, so that its lock lasts until git has ended
+	Hold    *os.File          // may be nil; git inherits it, so that its lock lasts until git has ended
 }
 
 // Call is one call of git. Args may begin with options of git itself ("-c", "name=value").
@@ -158,7 +155,7 @@ func (r Runner) Do(ctx context.Context, c Call) (text []byte, err error) {
 			defer f.Close()
 		}
 	}
-	err = r.run(cmd)
+	err = run(cmd)
 	switch exit, ok := errors.AsType[*exec.ExitError](err); {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("git %s: %w", c.name(), ctx.Err())
@@ -176,14 +173,10 @@ func (r Runner) Do(ctx context.Context, c Call) (text []byte, err error) {
 	return out.Data, err
 }
 
-// run starts a command and waits for it. What it has left ends with it: filters, if it fails or is ended, and the first
+// run starts a command and waits for it: a [proctree.Sweep] takes it for no orphan meanwhile. What it has left ends with it: filters, if it fails or is ended, and the first
 // process of a sandbox's namespace, which outlives bubblewrap for a moment.
-func (r Runner) run(cmd *exec.Cmd) error {
-	begin := r.Begin
-	if begin == nil {
-		begin = func(cmd *exec.Cmd) (func(), error) { return func() {}, cmd.Start() }
-	}
-	ended, err := begin(cmd)
+func run(cmd *exec.Cmd) error {
+	ended, err := proctree.Keep(cmd)
 	if err != nil {
 		return err
 	}

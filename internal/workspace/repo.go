@@ -46,8 +46,6 @@ type Options struct {
 	// Began is a file that records the repository with which the run began: see [Repo.Begin]. If it exists, Open refuses
 	// another one. May be empty.
 	Began string
-	// Begin starts each git; may be nil. See [git.Runner].
-	Begin func(*exec.Cmd) (ended func(), err error)
 
 	checked bool // git is known to be new enough
 }
@@ -85,8 +83,7 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	if env == nil {
 		env = os.Environ()
 	}
-	r.Git = git.Runner{Dir: o.Dir, Env: git.Environ(env), Program: o.Git, Confine: o.Confine, Step: o.Step,
-		Begin: o.Begin}
+	r.Git = git.Runner{Dir: o.Dir, Env: git.Environ(env), Program: o.Git, Confine: o.Confine, Step: o.Step}
 	if !o.checked {
 		err := r.Git.Check(ctx)
 		if errors.Is(err, exec.ErrNotFound) {

@@ -106,7 +106,7 @@ var cacheSettings = [][2]string{{"receive.shallowUpdate", "true"}, {"gc.auto", "
 // makeCache creates the repository atomically if it does not exist, because several bridges may do so concurrently.
 func (m *RemoteMachine) makeCache(ctx context.Context) error {
 	m.cache = filepath.Join(m.dir, "cache")
-	at := git.Runner{Dir: m.dir, Env: git.Environ(os.Environ()), Begin: proctree.Keep} // the bridge reaps orphans
+	at := git.Runner{Dir: m.dir, Env: git.Environ(os.Environ())}
 	if err := at.Check(ctx); err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (m *RemoteMachine) work(ctx context.Context, subdir, base string) (*workspa
 	if err != nil {
 		return nil, nil, err
 	}
-	at := git.Runner{Dir: m.cache, At: &cache, Env: git.Environ(os.Environ()), Begin: proctree.Keep}
+	at := git.Runner{Dir: m.cache, At: &cache, Env: git.Environ(os.Environ())}
 	if _, err := at.Text(ctx, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"); git.Exit(err) > 0 && base != "" {
 		// A work tree needs a HEAD. It is detached, so that every branch can be pushed to.
 		if _, err := at.Write(ctx, "update-ref", "--no-deref", "HEAD", base); err != nil {
@@ -186,7 +186,7 @@ func (m *RemoteMachine) work(ctx context.Context, subdir, base string) (*workspa
 		return nil, nil, err
 	}
 	repo, err := workspace.Open(ctx, workspace.Options{Dir: place, Run: m.run8,
-		Scratch: filepath.Join(m.dir, "scratch"), Begin: proctree.Keep})
+		Scratch: filepath.Join(m.dir, "scratch")})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -484,7 +484,7 @@ func (l RemoteRepo) quarantine(ctx context.Context, use func(git.Runner) error) 
 		return strings.HasPrefix(entry, "GIT_") || strings.HasPrefix(entry, "LC_ALL=")
 	})
 	q := git.Runner{Dir: dir, Env: slices.Concat(env, l.Repo.Git.Env, []string{"GIT_DIR=" + dir}),
-		Program: l.Repo.Git.Program, Begin: l.Repo.Git.Begin}
+		Program: l.Repo.Git.Program}
 	if _, err := q.Write(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+format); err != nil {
 		return err
 	}
