@@ -102,10 +102,14 @@ func (p SpawnParams) check() error {
 			return fmt.Errorf("pending: message id %d is longer than %d bytes", i+1, maxMessageID)
 		}
 	}
-	if err := p.Config.Sandbox.check(); err != nil {
+	return p.Config.check()
+}
+
+func (c AgentConfig) check() error {
+	if err := c.Sandbox.check(); err != nil {
 		return fmt.Errorf("config.%w", err)
 	}
-	return required("config.session_id", p.Config.SessionID, "config.cwd", p.Config.CWD)
+	return required("config.session_id", c.SessionID, "config.cwd", c.CWD)
 }
 
 func (p MessageParams) check() error {

@@ -393,8 +393,9 @@ func TestParametersAreChecked(t *testing.T) {
 			"kill, no generation": r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 0}}),
 			"message, no content": r.Message(r.ctx, MessageParams{AgentRef: ref, MessageID: "m"}),
 
-			"open, no session": open(PTYOpenParams{AgentRef: ref, Config: AgentConfig{CWD: "/w"}, Cols: 1, Rows: 1}),
-			"open, no size":    open(PTYOpenParams{AgentRef: ref, Config: session}),
+			"open, no session":         open(PTYOpenParams{AgentRef: ref, Config: AgentConfig{CWD: "/w"}, Cols: 1, Rows: 1}),
+			"open, no size":            open(PTYOpenParams{AgentRef: ref, Config: session}),
+			"open, a relative program": open(PTYOpenParams{AgentRef: ref, Config: confined, Cols: 1, Rows: 1}),
 			"open, an odd name": open(PTYOpenParams{AgentRef: ref, Config: session, Cols: 1, Rows: 1,
 				Term: "../../etc\x1b"}),
 			"write, no data":        r.PTYWrite(r.ctx, PTYWriteParams{AgentRef: ref}),

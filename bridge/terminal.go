@@ -61,8 +61,7 @@ func (p PTYOpenParams) check() error {
 		strings.ContainsFunc(p.Term, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '/' || r == '=' }) {
 		return fmt.Errorf("term is not a terminal's name: %.100q", p.Term)
 	}
-	return cmp.Or(required("config.session_id", p.Config.SessionID, "config.cwd", p.Config.CWD),
-		checkPTYSize(p.Cols, p.Rows))
+	return cmp.Or(p.Config.check(), checkPTYSize(p.Cols, p.Rows))
 }
 
 func (p PTYWriteParams) check() error {
