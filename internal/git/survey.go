@@ -118,17 +118,18 @@ func (s *surveyor) repository(dir string) {
 }
 
 // unlinked are the directories of a repository where git follows no link to write, and those that are looked at apart.
-var unlinked = []string{"objects", "lfs", "modules", "hooks"}
+var unlinked = []string{"objects", "lfs", "annex/objects", "modules", "hooks"}
 
 // links records the links and pipes in a Git directory: git opens some of its files where they lead, for example to
 // append to a log of references, or to write the message of the next commit.
 func (s *surveyor) links(dir string) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		below, _ := filepath.Rel(dir, path) // it is below
 		switch {
 		case s.ctx.Err() != nil:
 			return fs.SkipAll
 		case err != nil: // git cannot read it either
-		case d.IsDir() && filepath.Dir(path) == dir && slices.Contains(unlinked, d.Name()):
+		case d.IsDir() && slices.Contains(unlinked, below):
 			return fs.SkipDir
 		case d.Type()&(fs.ModeSymlink|fs.ModeNamedPipe) != 0:
 			target, _ := os.Readlink(path) // a pipe has none

@@ -250,6 +250,9 @@ func (m *Worktrees) Create(ctx context.Context, s WorktreeSpec) (w Worktree, err
 		if _, err := os.Lstat(filepath.Join(w.Dir, ".git")); err == nil {
 			return w, nil
 		}
+		if _, err := os.Lstat(w.Dir); err == nil { // its files may be work that is nowhere else
+			return Worktree{}, fmt.Errorf("%s has no .git any more: move it away, and its branch continues in a new one", w.Dir)
+		}
 		// The directory was deleted. Its branch continues where it was.
 		s.Kind, s.From = w.Kind, w.Base
 		if err := os.Remove(m.record(name)); err != nil {

@@ -268,6 +268,10 @@ func TestUsersWorktreesAreKept(t *testing.T) {
 	// A deleted directory is created again.
 	again, err := m.Create(ctx, spec(1, workspace.WorktreeLinked))
 	testkit.Check(t, err == nil && again.Branch == w.Branch, "%+v, %v", again, err)
+	d.Must(os.Remove(filepath.Join(w.Dir, ".git")), os.WriteFile(filepath.Join(w.Dir, "new"), nil, 0o644))
+	_, err = m.Create(ctx, spec(1, workspace.WorktreeLinked))
+	testkit.Check(t, err != nil && strings.Contains(err.Error(), w.Dir), "only its .git is gone: %v", err)
+	testkit.Works(t, "uncommitted work", testkit.Err(os.Lstat(filepath.Join(w.Dir, "new"))))
 	testkit.Includes(t, "a worktree of the user's was forgotten", d.Git("worktree", "list"), theirs)
 	_, err = m.Remove(ctx, workspace.Worktree{Orchestrator: 1, Dir: d.Path}, true)
 	testkit.Check(t, err != nil, "removed a directory that is not the manager's")
