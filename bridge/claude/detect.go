@@ -1,11 +1,11 @@
 package claude
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -20,11 +20,15 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// versionTimeout bounds `claude --version`; old CLIs that run on Node.js need a second.
-const versionTimeout = 15 * time.Second
+const (
+	// versionTimeout bounds `claude --version`; old CLIs that run on Node.js need a second.
+	versionTimeout = 15 * time.Second
+	maxAnswer      = 1 << 20 // bytes of such an answer
+)
 
 func (l *Launcher) Detect(ctx context.Context, spec bridge.ClaudeSpec) (bridge.ClaudeInfo, error) {
 	b, err := l.detect(ctx, spec)
@@ -94,10 +98,11 @@ func ask(ctx context.Context, p build, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
 	what := strings.Join(args, " ")
-	var out, errs bytes.Buffer
+	out := &git.Head{Max: maxAnswer, Full: func() error { return io.ErrShortWrite }} // which ends the CLI
+	errs := &git.Head{Max: driver.StderrLine}
 	cmd := exec.Command(p.Path, append(append([]string(nil), p.Args...), args...)...)
 	cmd.Env = environ(os.Environ(), nil)
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.Stdout, cmd.Stderr = out, errs
 	child, err := proctree.Start(cmd, proctree.Mark{})
 	if err != nil {
 		return nil, claudeError(bridge.CatClaudeMissing, "run the Claude CLI: %v", err)
@@ -110,10 +115,10 @@ func ask(ctx context.Context, p build, args ...string) ([]byte, error) {
 	}
 	if err := child.Wait(); err != nil {
 		e := claudeError(bridge.CatUnsupported, "%s %s failed: %v", p.Path, what, err)
-		e.Stderr = jsonl.Cut(errs.String(), driver.StderrLine)
-		return out.Bytes(), e
+		e.Stderr = jsonl.Cut(string(errs.Data), driver.StderrLine)
+		return out.Data, e
 	}
-	return out.Bytes(), nil
+	return out.Data, nil
 }
 
 func claudeError(category bridge.Category, format string, args ...any) *bridge.RPCError {

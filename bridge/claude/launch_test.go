@@ -163,6 +163,10 @@ func TestDetectStuck(t *testing.T) {
 	defer cancel()
 	_, err := NewLauncher(t.TempDir()).Detect(ctx, bridge.ClaudeSpec{Path: stuck})
 	testkit.Check(t, errCode(err) == bridge.CodeClaude, "got %v", err)
+	// One that writes without end is not waited for, and its output is not kept.
+	testkit.OK(t, os.WriteFile(stuck, []byte("#!/bin/sh\nexec yes\n"), 0o700))
+	_, err = NewLauncher(t.TempDir()).Detect(context.Background(), bridge.ClaudeSpec{Path: stuck})
+	testkit.Check(t, errCode(err) == bridge.CodeClaude && !strings.Contains(err.Error(), "no answer"), "a flood: %v", err)
 }
 
 // TestVersions: which CLIs the driver accepts, and what it reports about the others.

@@ -49,10 +49,10 @@ func BecomeSubreaper() (release func(), err error) {
 }
 
 // AdoptOrphans makes this process the subreaper of its descendants. Dead orphans are reaped by a [Sweep], and at the
-// end of each command that [Keep] or [Tie] started. It is for the process above the subreaper, which starts that by other means than [Start]: if the
-// subreaper is killed, its descendants become children of this process, and Sweep ends them, marked or not.
-// Call Sweep when the subreaper has been waited for. A child in a group of its own that neither [Start] nor
-// [Keep] started counts as an orphan.
+// end of each command that [Keep] or [Tie] started. It is for the process above the subreaper, which starts that by
+// other means than [Start]: if the subreaper is killed, its descendants become children of this process, and Sweep ends
+// them, marked or not. Call Sweep when the subreaper has been waited for. A child in a group of its own that neither
+// [Start] nor [Keep] started counts as an orphan.
 func AdoptOrphans() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become subreaper: %w", err)

@@ -220,11 +220,12 @@ func answerTo(ctx context.Context, program, option string) ([]byte, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, option)
 	cmd.Env, cmd.WaitDelay = []string{}, time.Second
-	out, err := cmd.Output()
-	if err != nil {
+	out := &git.Head{Max: outputCap}
+	cmd.Stdout = out
+	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", program, option, err)
 	}
-	return out, nil
+	return out.Data, nil
 }
 
 // holding has, for each program that was asked, whether it mounts what a descriptor refers to: version 0.10, and

@@ -243,9 +243,9 @@ func TestSurvey(t *testing.T) {
 		"link in a log's place": {".git/logs/HEAD", "/x", os.ModeSymlink, ".git/logs/HEAD (a link or a pipe)"},
 		"link of a submodule": {".git/modules/m/COMMIT_EDITMSG", "/x", os.ModeSymlink,
 			".git/modules/m/COMMIT_EDITMSG (a link or a pipe)"},
-		"link among the contents of git-annex": {".git/annex/objects/a/b", "/x", os.ModeSymlink, ""},
-		"link of git-annex":                    {".git/annex/index", "/x", os.ModeSymlink, ".git/annex/index (a link or a pipe)"},
-		"link in the work tree":                {"dir/link", "/x", os.ModeSymlink, ""},
+		"link of git-annex":     {".git/annex/index", "/x", os.ModeSymlink, ".git/annex/index (a link or a pipe)"},
+		"one of its contents":   {".git/annex/objects/a/b", "/x", os.ModeSymlink, ""},
+		"link in the work tree": {"dir/link", "/x", os.ModeSymlink, ""},
 	} {
 		dir := temp(t)
 		testkit.Must(real(t, dir, "init", "-q", "--template="))(t)

@@ -173,8 +173,9 @@ func (r Runner) Do(ctx context.Context, c Call) (text []byte, err error) {
 	return out.Data, err
 }
 
-// run starts a command and waits for it: a [proctree.Sweep] takes it for no orphan meanwhile. What it has left ends with it: filters, if it fails or is ended, and the first
-// process of a sandbox's namespace, which outlives bubblewrap for a moment.
+// run starts a command, which [proctree.Sweep] takes for no orphan, and waits for it. What it has left ends with it:
+// filters, if it fails or is ended, and the first process of a sandbox's namespace, which outlives bubblewrap for a
+// moment.
 func run(cmd *exec.Cmd) error {
 	ended, err := proctree.Keep(cmd)
 	if err != nil {

@@ -235,11 +235,13 @@ func (h Host) GitURL(path string, options ...string) (string, error) {
 	return "ext::" + strings.Join(append(words, "%s", escapeExt.Replace(path)), " "), nil
 }
 
-// safeCommand returns the host's command. For OpenSSH it adds options that forward no key agent and never
-// ask, whatever is configured.
+// safeCommand returns the host's command. For OpenSSH it adds options that forward no key agent, never ask, and leave
+// no process that serves other connections, whatever is configured: such a process, which would end as an orphan of the
+// run, takes the user's own connections with it.
 func (h Host) safeCommand() []string {
 	if args, yes := h.UsesSSH(); yes {
-		return slices.Concat(h.Command[:1], []string{"-a", "-o", "BatchMode=yes"}, args)
+		return slices.Concat(h.Command[:1], []string{"-a", "-o", "BatchMode=yes", "-o", "ControlMaster=no"},
+			args)
 	}
 	return slices.Clone(h.Command)
 }

@@ -126,13 +126,14 @@ func TestChoose(t *testing.T) {
 func TestCommands(t *testing.T) {
 	h := Host{Command: []string{"/usr/bin/ssh", "-o", "ProxyCommand nc %h 22", "box"}}
 	argv, err := h.Argv("arbiter", "bridge", "--remote")
-	if err != nil || strings.Join(argv, "|") != "/usr/bin/ssh|-a|-o|BatchMode=yes|-o|ProxyCommand nc %h "+
-		"22|box|arbiter|bridge|--remote" {
+	if err != nil || strings.Join(argv, "|") != "/usr/bin/ssh|-a|-o|BatchMode=yes|-o|ControlMaster=no|-o|"+
+		"ProxyCommand nc %h 22|box|arbiter|bridge|--remote" {
 		t.Errorf("%q, %v", argv, err)
 	}
 	url, err := h.GitURL("/home/me/cache.git")
 	testkit.Check(t, err == nil &&
-		url == "ext::/usr/bin/ssh -a -o BatchMode=yes -o ProxyCommand% nc% %%h% 22 box git %s "+"/home/me/cache.git",
+		url == "ext::/usr/bin/ssh -a -o BatchMode=yes -o ControlMaster=no -o ProxyCommand% nc% %%h% 22 box git %s "+
+			"/home/me/cache.git",
 		"%s, %v", url, err)
 	for _, word := range []string{"", "a b", "$(x)", "a;b", "`x`", "~", "é", "a\nb", "'", `"`, "*", "\\"} {
 		testkit.Fails(t, fmt.Sprintf("%q is taken", word), testkit.Err(h.Argv("arbiter", word)))

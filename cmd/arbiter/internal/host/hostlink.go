@@ -4,7 +4,6 @@ package host
 // there. It also has the commands about hosts: list, add, remove, and check.
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +24,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -370,21 +370,12 @@ func (o Opening) run(ctx context.Context, words ...string) ([]byte, error) {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &cutBuffer{&stdout}, &cutBuffer{&stderr}, 100*time.Millisecond
-	err = cmd.Run()
-	if err != nil {
-		err = fmt.Errorf("%w %s", err, jsonl.Cut(strings.TrimSpace(stderr.String()), 200))
+	stdout, stderr := &git.Head{Max: maxRemoteOutput}, &git.Head{Max: maxRemoteOutput}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, 100*time.Millisecond
+	if err = cmd.Run(); err != nil {
+		err = fmt.Errorf("%w %s", err, jsonl.Cut(strings.TrimSpace(string(stderr.Data)), 200))
 	}
-	return stdout.Bytes(), err
-}
-
-// cutBuffer drops everything beyond maxSaidThere bytes.
-type cutBuffer struct{ to *bytes.Buffer }
-
-func (l *cutBuffer) Write(p []byte) (int, error) {
-	l.to.Write(p[:min(len(p), maxRemoteOutput-l.to.Len())])
-	return len(p), nil
+	return stdout.Data, err
 }
 
 // sshFindings reports how OpenSSH would treat the host's key and the user's key agent.
@@ -556,10 +547,11 @@ func EndBridge(ctx context.Context, h hosts.Host, run string) (fenced bool, err 
 	cmd := exec.CommandContext(ctx, h.End[0], h.End[1:]...)
 	cmd.Env = Opening{Host: h, Run: run}.env()
 	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
-	if err != nil {
+	out := &git.Head{Max: maxRemoteOutput}
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
 		return false, fmt.Errorf("end of host %s: %w: %s", h.Name, err,
-			jsonl.Cut(strings.TrimSpace(string(out)), 300))
+			jsonl.Cut(strings.TrimSpace(string(out.Data)), 300))
 	}
 	return true, nil
 }
