@@ -401,6 +401,15 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// TestLongAnswer: what a make says without end is passed on in pieces, before it fills the memory.
+func TestLongAnswer(t *testing.T) {
+	r := newRig(t, "fake")
+	r.launch()
+	long := "[[say " + strings.Repeat("x", bridge.MaxTurnText*3/4) + "]] "
+	r.turn(long + long + `[[verdict {"kind":"done"}]]`)
+	testkit.Same(t, "pieces", 2, len(of[bridge.Assistant](r)))
+}
+
 // TestDeathInMidTurn: of a turn in which the process dies, what was said and paid counts, and so does its verdict.
 func TestDeathInMidTurn(t *testing.T) {
 	for end, want := range map[string]bridge.Turn{

@@ -35,6 +35,9 @@ func (a *agent) SessionUpdate(_ context.Context, n sdk.SessionNotification) erro
 		// a replay, or what follows a turn
 	case u.AgentMessageChunk != nil && u.AgentMessageChunk.Content.Text != nil:
 		text := u.AgentMessageChunk.Content.Text.Text
+		if a.turn.text.Len()+len(text) > bridge.MaxTurnText {
+			a.flushText()
+		}
 		a.turn.text.WriteString(text)
 		if a.Config.Partial {
 			a.say(bridge.Delta{Text: text})
