@@ -46,7 +46,7 @@ func (w *Collector) CheckInto(
 	cmd.Env = environ(os.Environ(), p.Env)
 	begun := time.Now()
 	output := &capture{sum: sha256.New(), max: bridge.CheckOutputCap + utf8.UTFMax} // so that tail sees whether it cuts
-	c, err := w.start(cmd, of, p.Sandbox, p.Scratch, io.MultiWriter(output, also), nil)
+	c, err := w.start(cmd, of, p.Sandbox, p.Scratch, io.MultiWriter(output, also))
 	if err != nil {
 		return none, startError(w.shell, p.CWD, err)
 	}

@@ -31,53 +31,36 @@ const (
 	lastPoll  = 2 * time.Second
 )
 
-// command is a running command. The sinks read its output.
+// command is a running command. The sink reads its output.
 type command struct {
 	child *proctree.Child
-	pipes []*os.File // our ends
-	sinks sync.WaitGroup
+	pipe  *os.File // our end
+	sink  sync.WaitGroup
 }
 
 // start starts cmd in a session of its own, so that it has no terminal on which to ask, with an empty
-// stdin. If stderr is nil, both outputs go to stdout through one pipe, as on a screen. scratch has it work on a copy.
+// stdin. Both outputs go through one pipe, as on a screen. scratch has it work on a copy.
 func (w *Collector) start(cmd *exec.Cmd, of bridge.Owner, confined *bridge.SandboxConfig, scratch bool,
-	stdout, stderr io.Writer) (*command, error) {
-	c := &command{}
-	outputs := []*os.File{}
-	defer func() {
-		for _, f := range outputs {
-			f.Close()
-		}
-	}()
-	for _, sink := range []io.Writer{stdout, stderr} {
-		if sink == nil {
-			continue
-		}
-		r, theirs, err := os.Pipe()
-		if err != nil {
-			c.close()
-			return nil, err
-		}
-		c.pipes, outputs = append(c.pipes, r), append(outputs, theirs)
-	}
-	cmd.Stdout, cmd.Stderr = outputs[0], outputs[len(outputs)-1]
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	mark := proctree.Mark{Run: of.Run, Bridge: of.Bridge, Agent: "evidence." + strconv.FormatInt(w.count.Add(1), 10)}
-	var child *proctree.Child
-	var err error
-	if scratch {
-		child, err = sandbox.StartScratch(cmd, mark, *confined)
-	} else {
-		child, _, err = sandbox.Start(cmd, mark, confined, nil) // its only network is its own
-	}
+	output io.Writer) (*command, error) {
+	pipe, theirs, err := os.Pipe()
 	if err != nil {
-		c.close()
 		return nil, err
 	}
-	c.child = child
-	for i, sink := range []io.Writer{stdout, stderr}[:len(c.pipes)] {
-		c.sinks.Go(func() { drain(c.pipes[i], sink) })
+	defer theirs.Close()
+	cmd.Stdout, cmd.Stderr = theirs, theirs
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	mark := proctree.Mark{Run: of.Run, Bridge: of.Bridge, Agent: "evidence." + strconv.FormatInt(w.count.Add(1), 10)}
+	c := &command{pipe: pipe}
+	if scratch {
+		c.child, err = sandbox.StartScratch(cmd, mark, *confined)
+	} else {
+		c.child, _, err = sandbox.Start(cmd, mark, confined, nil) // its only network is its own
 	}
+	if err != nil {
+		pipe.Close()
+		return nil, err
+	}
+	c.sink.Go(func() { drain(pipe, output) })
 	return c, nil
 }
 
@@ -102,12 +85,6 @@ func drain(r *os.File, sink io.Writer) {
 		if err != nil {
 			return
 		}
-	}
-}
-
-func (c *command) close() {
-	for _, f := range c.pipes {
-		f.Close()
 	}
 }
 
@@ -146,15 +123,13 @@ func (c *command) terminate(grace time.Duration) {
 	driver.Ended(c.child, grace, nil)
 }
 
-// sweep ends the command and all that it has started, and waits for the sinks. A process that cannot be
+// sweep ends the command and all that it has started, and waits for the sink. A process that cannot be
 // ended (one of another user) may keep the pipe open: the pipe is read a moment longer, and no more.
 func (c *command) sweep() error {
 	_, err := c.child.KillNow()
-	for _, f := range c.pipes {
-		_ = f.SetReadDeadline(time.Now().Add(tailGrace)) // pipes have deadlines
-	}
-	c.sinks.Wait()
-	c.close()
+	_ = c.pipe.SetReadDeadline(time.Now().Add(tailGrace)) // pipes have deadlines
+	c.sink.Wait()
+	c.pipe.Close()
 	if err != nil {
 		return fmt.Errorf("something of it is left: %w", err)
 	}

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
@@ -128,44 +130,31 @@ func (r *repository) lines(max int, args ...string) []string {
 	return all
 }
 
-// errMore reports that a call had more output than is kept.
-var errMore = errors.New("too much output")
-
-// git runs one call and returns its output as text, without the last line end. With errMore, it returns
-// what was read, up to its last line end.
+// git runs one call and returns its output as text, without the last line end. With [git.ErrTooMuch], it returns what was
+// read, up to its last line end.
 func (r *repository) git(args ...string) (string, error) {
-	runner := git.Runner{Dir: r.cwd, Env: r.env, Program: r.w.git}
-	cmd := runner.Command(context.Background(), git.Call{Args: args}) // it is ended as other checks are
-	if cmd.Err != nil {
-		return "", cmd.Err
-	}
-	ctx, enough := context.WithCancel(r.ctx)
-	defer enough()
-	stdout := &git.Head{Max: gitOutput, Full: func() error { enough(); return nil }}
-	stderr := &git.Head{Max: gitComplain + 1}
-	c, err := r.w.start(cmd, bridge.Owner{}, r.confine, false, stdout, stderr)
-	if err != nil {
-		return "", startError(r.w.git, r.cwd, err)
-	}
-	cut := c.await(ctx, gitLimit)
-	left := c.sweep()
-	switch {
+	ctx, cancel := context.WithTimeout(r.ctx, gitLimit)
+	defer cancel()
+	runner := git.Runner{Dir: r.cwd, Env: r.env, Program: r.w.git,
+		Confine: func(cmd *exec.Cmd) error { return sandbox.Wrap(cmd, r.confine) }}
+	out, err := runner.Do(ctx, git.Call{Args: args, Max: gitOutput})
+	switch failed, ok := errors.AsType[*git.Error](err); {
 	case r.ctx.Err() != nil:
 		return "", r.ctx.Err()
-	case stdout.More:
-		return text(stdout.Data[:bytes.LastIndexByte(stdout.Data, '\n')+1]), errMore
-	case errors.Is(cut, errLimit):
+	case ctx.Err() != nil:
 		return "", fmt.Errorf("no answer within %v", gitLimit)
-	case left != nil:
-		return "", left
+	case errors.Is(err, git.ErrTooMuch):
+		out = out[:bytes.LastIndexByte(out, '\n')+1]
+	case ok && failed.Stderr != "":
+		return "", errors.New(jsonl.Cut(failed.Stderr, gitComplain))
+	case ok:
+		return "", fmt.Errorf("exit code %d", failed.Exit)
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return "", startError(r.w.git, r.cwd, errors.Unwrap(err))
+	case err != nil:
+		return "", errors.Unwrap(err) // the caller names the call
 	}
-	if exit, signal := ending(c.child.State()); exit != 0 {
-		if why := jsonl.Cut(text(stderr.Data), gitComplain); why != "" {
-			return "", errors.New(why)
-		}
-		return "", fmt.Errorf("exit %d %s", exit, signal)
-	}
-	return text(stdout.Data), nil
+	return text(out), err
 }
 
 // text returns valid UTF-8 without the last line end.
