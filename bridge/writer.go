@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 )
 
 const (
@@ -68,15 +70,8 @@ func (w *writer) put(make func() []byte) bool {
 	w.queue = append(w.queue, line)
 	w.bytes += len(line)
 	w.mu.Unlock()
-	w.wake()
+	backlog.Hint(w.work)
 	return true
-}
-
-func (w *writer) wake() {
-	select {
-	case w.work <- struct{}{}:
-	default:
-	}
 }
 
 // awaitCapacity blocks while the backlog is over the limit. Several callers may pass at once, so the bound is
@@ -113,7 +108,7 @@ func (w *writer) close() {
 	w.closed, w.queue, w.bytes = true, nil, 0
 	w.mu.Unlock()
 	w.change.Broadcast()
-	w.wake()
+	backlog.Hint(w.work)
 }
 
 // run writes until close or the first failure.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 )
 
 // Watcher rings the bells of any number of followers when something happens in the directories of their files. After it
@@ -163,9 +165,4 @@ type Bell chan struct{}
 func NewBell() Bell { return make(Bell, 1) }
 
 // Ring never blocks. It is safe for concurrent use.
-func (b Bell) Ring() {
-	select {
-	case b <- struct{}{}:
-	default:
-	}
-}
+func (b Bell) Ring() { backlog.Hint(b) }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 )
 
 // spendingPause is the time between a sign of work and the request for the cost of the turn so far: the CLI
@@ -35,12 +36,7 @@ func totalsOf(models map[string]modelUsage) (t bridge.Spent) {
 }
 
 // worked signals that there was work that costs.
-func (s *spending) worked() {
-	select {
-	case s.ring <- struct{}{}:
-	default:
-	}
-}
+func (s *spending) worked() { backlog.Hint(s.ring) }
 
 // since returns the spending since the turn began, given the session's current totals. All spending before
 // the first answer of a resumed session belongs to earlier turns.

@@ -130,8 +130,8 @@ func (r *repository) lines(max int, args ...string) []string {
 	return all
 }
 
-// git runs one call and returns its output as text, without the last line end. With [git.ErrTooMuch], it returns what was
-// read, up to its last line end.
+// git runs one call and returns its output as text, without the last line end. With [git.ErrTooMuch], it returns what
+// was read, up to its last line end.
 func (r *repository) git(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(r.ctx, gitLimit)
 	defer cancel()

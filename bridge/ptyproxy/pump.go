@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 )
 
 const (
@@ -137,7 +139,7 @@ func (p *pump) readUser() {
 		typed, pressed := p.key.look(p.buf[:n])
 		p.toChild = append(p.toChild, typed...)
 		if pressed {
-			notify(p.detached)
+			backlog.Hint(p.detached)
 		}
 	}
 }
@@ -188,11 +190,4 @@ func (p *pump) send(to *port, bytes []byte) []byte {
 }
 
 // userGone reports that the user's terminal no longer exists.
-func (p *pump) userGone() { notify(p.gone) }
-
-func notify(slot chan struct{}) {
-	select {
-	case slot <- struct{}{}:
-	default:
-	}
-}
+func (p *pump) userGone() { backlog.Hint(p.gone) }
