@@ -410,6 +410,32 @@ func TestLongAnswer(t *testing.T) {
 	testkit.Same(t, "pieces", 2, len(of[bridge.Assistant](r)))
 }
 
+// TestCallsAreForgotten: what a call was given and has returned is not kept until its turn ends.
+func TestCallsAreForgotten(t *testing.T) {
+	r := newRig(t, "fake")
+	r.launch()
+	seen := 0
+	r.mu.Lock()
+	r.heard = func() {
+		a := r.agent.(*agent)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.turn == nil {
+			return
+		}
+		for _, c := range a.turn.calls {
+			if c.over {
+				seen++
+				testkit.Check(t, c.text() == "" && c.input == nil, "it is kept: %v, %q", c.input, c.text())
+			}
+		}
+	}
+	r.mu.Unlock()
+	r.answers <- bridge.Allow
+	r.turn(`[[shell echo output]] [[tool report_progress|{"message":"half"}]] [[verdict {"kind":"done"}]]`)
+	testkit.Check(t, seen > 0, "no call was over in its turn")
+}
+
 // TestDeathInMidTurn: of a turn in which the process dies, what was said and paid counts, and so does its verdict.
 func TestDeathInMidTurn(t *testing.T) {
 	for end, want := range map[string]bridge.Turn{

@@ -110,6 +110,7 @@ func (a *agent) follow(c *call) {
 		return
 	}
 	c.over = true
+	defer func() { c.input, c.content, c.output, c.terminal = nil, nil, nil, "" }() // a turn may have thousands of calls
 	if !c.reported {
 		return // the verdict
 	}
