@@ -441,7 +441,8 @@ func StartClass(c bridge.Category, message string) runconfig.RestartClass {
 	}
 	for _, text := range []string{
 		"(signal: ", "resource temporarily unavailable", "cannot allocate memory", "too many open files",
-		"bwrap: Can't ",
+		"bwrap: Can't find ", "bwrap: Can't get ", "bwrap: Can't stat ", "bwrap: Can't bind ", "bwrap: Can't create file ",
+		"bwrap: Can't mkdir ", "bwrap: Can't mount tmpfs ", "bwrap: Race condition ",
 	} {
 		if strings.Contains(message, text) {
 			return runconfig.RestartCrash

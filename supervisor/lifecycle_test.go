@@ -93,6 +93,8 @@ func TestFailures(t *testing.T) {
 	for message, want := range map[string]runconfig.RestartClass{"fork: resource temporarily " +
 		"unavailable": runconfig.RestartCrash,
 		"it ended: bwrap: Can't create file at /home/x/socket: Read-only file system": runconfig.RestartCrash,
+		"it ended: bwrap: Race condition binding dirfd":                               runconfig.RestartCrash,
+		"it ended: bwrap: Can't mount proc on /newroot/proc: Operation not permitted": runconfig.CouldNotStart,
 		"no such file": runconfig.CouldNotStart} {
 		testkit.Same(t, message, want, StartClass(bridge.CatStart, message))
 	}
