@@ -248,10 +248,7 @@ func (st *step) reportSharedLevels() {
 
 // keepLimits makes an agent hand off that has reached a limit of its turns or its cost.
 func (st *step) keepLimits(a *Agent) {
-	if a.ReachedLimit != "" {
-		return
-	}
-	if why := st.reachedLimit(a); why != "" {
+	if why := st.reachedLimit(a); why != "" && a.ReachedLimit == "" {
 		st.limitAgent(a, why)
 	}
 }
@@ -259,15 +256,18 @@ func (st *step) keepLimits(a *Agent) {
 // reachedLimit says which limit of its turns or its cost an agent has reached; empty: none.
 func (s *State) reachedLimit(a *Agent) string {
 	mode, _ := s.Options.ModeNamed(a.Mode) // an Orchestrator without a mode has no such limits
-	why := ReachedLimit(a, mode.Limits)
-	if m, ok := s.Options.MakeNamed(a.Make); ok && why == "" && a.Context.Window == 0 && a.Turns >= m.MaxTurns {
-		why = fmt.Sprintf("it has answered %s, and nobody knows how full its context is", words.Count(a.Turns, "message"))
+	other, ok := s.Options.MakeNamed(a.Make)
+	switch own, each := mode.Limits, s.Options.MaxCostPerAgent; {
+	case own.MaxTurns > 0 && a.Turns >= own.MaxTurns:
+		return fmt.Sprintf("it has answered %s, the limit of a %s", words.Count(a.Turns, "message"), a.Mode)
+	case BudgetLevel(a.CostUSD, own.MaxCostUSD) == LevelLimit:
+		return fmt.Sprintf("it has cost $%.4f of the $%.4f of a %s", a.CostUSD, own.MaxCostUSD, a.Mode)
+	case ok && a.Context.Window == 0 && a.Turns >= other.MaxTurns:
+		return fmt.Sprintf("it has answered %s, and nobody knows how full its context is", words.Count(a.Turns, "message"))
+	case a.Role == RoleOrchestrator && BudgetLevel(a.CostUSD, each) == LevelLimit:
+		return fmt.Sprintf("it has cost $%.4f of the $%.4f of an Orchestrator (--max-cost-per-agent)", a.CostUSD, each)
 	}
-	if limit := s.Options.MaxCostPerAgent; why == "" && a.Role == RoleOrchestrator &&
-		BudgetLevel(a.CostUSD, limit) == LevelLimit {
-		why = fmt.Sprintf("it has cost $%.4f of the $%.4f of an Orchestrator (--max-cost-per-agent)", a.CostUSD, limit)
-	}
-	return why
+	return ""
 }
 
 // modeTime begins what is said of an agent whose mode gives it no more time.

@@ -363,7 +363,8 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 		event(bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Code: 1}}),
 		event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}),
 		input.Stopped{}, input.BridgeLost{}, input.Timer{Key: CompactionBlockedPrefix + RunOf(ref)},
-		input.WokeFromSleep{Slept: time.Hour}, event(bridge.Quota{Window: "w", UsedPct: float64(r.IntN(100)), ResetsAt: 1_800_000_000 + r.Int64N(600)}),
+		input.WokeFromSleep{Slept: time.Hour},
+		event(bridge.Quota{Window: "w", UsedPct: float64(r.IntN(100)), ResetsAt: 1_800_000_000 + r.Int64N(600)}),
 		input.Timer{Key: ResetTimer},
 		event(bridge.Retry{Attempt: 1}),
 	}

@@ -104,10 +104,9 @@ func (st *step) limitsChanged() {
 
 // configureMode changes what happens to tool calls that no rule matches.
 func (st *step) configureMode(ref string, cmd contract.Configure) {
-	modes := []runconfig.Mode{runconfig.ModeAsk, runconfig.ModeRules, runconfig.ModeAcceptEdits, runconfig.ModeAllowAll}
 	mode := runconfig.Mode(cmd.Permissions)
 	switch {
-	case !slices.Contains(modes, mode):
+	case !slices.Contains(runconfig.Modes, mode):
 		st.out.Reject(ref, "there is no permission mode %q: use ask, rules, accept-edits or allow-all", cmd.Permissions)
 		return
 	case mode == runconfig.ModeAllowAll && !cmd.AcceptRisk:
