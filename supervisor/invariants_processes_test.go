@@ -603,8 +603,8 @@ func randomOptions(r *rand.Rand) runconfig.Options {
 		o.Accept = []string{"make check"}
 	}
 	if r.IntN(3) == 0 {
-		o.Workspace = runconfig.Workspace{Root: "/w", Base: "b", Own: "/own", Isolation: []string{"", runconfig.IsolationShared,
-			runconfig.IsolationWorktree, runconfig.IsolationClone}[r.IntN(4)]}
+		o.Workspace = runconfig.Workspace{Root: "/w", Base: "b", Own: "/own", Isolation: []string{"",
+			runconfig.IsolationShared, runconfig.IsolationWorktree, runconfig.IsolationClone}[r.IntN(4)]}
 	}
 	return changedOptions(r, o)
 }
@@ -652,8 +652,9 @@ func otherInput(r *rand.Rand, s *State, a Agent) input.Body {
 			bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted, Unread: a.Turn[:r.IntN(len(a.Turn)+1)]},
 			bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Oversize: 1 << 20, CostUnknown: true},
 			bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Error: "m", CostUSD: usd, Model: "m", Window: 1000,
-				Category: []bridge.Category{bridge.CatBudget, bridge.CatHook, bridge.CatRefusal, bridge.CatResume, bridge.CatProtocol,
-					bridge.CatRateLimit, bridge.CatAuth, bridge.CatPromptTooLong, bridge.CatUsageLimit}[r.IntN(9)]},
+				Category: []bridge.Category{bridge.CatBudget, bridge.CatHook, bridge.CatRefusal, bridge.CatResume,
+					bridge.CatProtocol, bridge.CatRateLimit, bridge.CatAuth, bridge.CatPromptTooLong,
+					bridge.CatUsageLimit}[r.IntN(9)]},
 		}
 		return event(list[r.IntN(len(list))])
 	}

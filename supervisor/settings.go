@@ -77,8 +77,8 @@ func (st *step) configureCost(ref, name string, usd float64) {
 	st.limitsChanged()
 }
 
-// limitsChanged compares what was used with limits that may be others now. Who has reached one that is no longer reached
-// need not hand off; time that is over, and a fuse that is nearly spent, do not come back.
+// limitsChanged compares what was used with limits that may be others now. An agent need not hand off whose limit is no
+// longer reached; time that is over, and a fuse that is nearly spent, do not come back.
 func (st *step) limitsChanged() {
 	for i := range st.Agents {
 		a := st.Agents[i]
