@@ -246,36 +246,32 @@ func (st *step) reportSharedLevels() {
 	}
 }
 
-// limitsChanged compares what was used with limits that may be others now.
-func (st *step) limitsChanged() {
-	for i := range st.Agents {
-		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() {
-			a = st.Edit(a.ID)
-			st.reportCostLevels(a)
-			st.keepLimits(a)
-		}
-	}
-	st.reportSharedLevels()
-}
-
 // keepLimits makes an agent hand off that has reached a limit of its turns or its cost.
 func (st *step) keepLimits(a *Agent) {
-	if a.ReachedLimit != "" {
-		return
-	}
-	mode, _ := st.Options.ModeNamed(a.Mode) // an Orchestrator without a mode has no such limits
-	why := ReachedLimit(a, mode.Limits)
-	if m, ok := st.Options.MakeNamed(a.Make); ok && why == "" && a.Context.Window == 0 && a.Turns >= m.MaxTurns {
-		why = fmt.Sprintf("it has answered %s, and nobody knows how full its context is", words.Count(a.Turns, "message"))
-	}
-	if limit := st.Options.MaxCostPerAgent; why == "" && a.Role == RoleOrchestrator &&
-		BudgetLevel(a.CostUSD, limit) == LevelLimit {
-		why = fmt.Sprintf("it has cost $%.4f of the $%.4f of an Orchestrator (--max-cost-per-agent)", a.CostUSD, limit)
-	}
-	if why != "" {
+	if why := st.reachedLimit(a); why != "" && a.ReachedLimit == "" {
 		st.limitAgent(a, why)
 	}
 }
+
+// reachedLimit says which limit of its turns or its cost an agent has reached; empty: none.
+func (s *State) reachedLimit(a *Agent) string {
+	mode, _ := s.Options.ModeNamed(a.Mode) // an Orchestrator without a mode has no such limits
+	other, ok := s.Options.MakeNamed(a.Make)
+	switch own, each := mode.Limits, s.Options.MaxCostPerAgent; {
+	case own.MaxTurns > 0 && a.Turns >= own.MaxTurns:
+		return fmt.Sprintf("it has answered %s, the limit of a %s", words.Count(a.Turns, "message"), a.Mode)
+	case BudgetLevel(a.CostUSD, own.MaxCostUSD) == LevelLimit:
+		return fmt.Sprintf("it has cost $%.4f of the $%.4f of a %s", a.CostUSD, own.MaxCostUSD, a.Mode)
+	case ok && a.Context.Window == 0 && a.Turns >= other.MaxTurns:
+		return fmt.Sprintf("it has answered %s, and nobody knows how full its context is", words.Count(a.Turns, "message"))
+	case a.Role == RoleOrchestrator && BudgetLevel(a.CostUSD, each) == LevelLimit:
+		return fmt.Sprintf("it has cost $%.4f of the $%.4f of an Orchestrator (--max-cost-per-agent)", a.CostUSD, each)
+	}
+	return ""
+}
+
+// modeTime begins what is said of an agent whose mode gives it no more time.
+const modeTime = "its time of "
 
 // limitAgent makes an agent hand off because a limit is reached. An Orchestrator that has nothing to do now hands off
 // when it is given something.
@@ -295,7 +291,7 @@ func (st *step) workTimeOver(id string) {
 		return
 	}
 	mode, _ := st.Options.ModeNamed(a.Mode)
-	st.limitAgent(a, fmt.Sprintf("its time of %s is over", mode.Limits.Timeout))
+	st.limitAgent(a, fmt.Sprintf(modeTime+"%s is over", mode.Limits.Timeout))
 	if a.Engaged() && a.Status == AgentBusy {
 		st.do(input.Interrupt{Agent: a.AgentRef})
 	}

@@ -585,3 +585,16 @@ func TestReceiptsReachTheDecider(t *testing.T) {
 	testkit.Check(t, d.Claims[0].Proof == verdict.Verified && d.Claims[1].Proof == verdict.Unverified &&
 		d.KeyContext == "port 8080", "claims %+v, context %q", d.Claims, d.KeyContext)
 }
+
+// TestTheArbiterDoesNotWaitForWhatIsWithheld: a task that waits for the decider is no message that the Arbiter reads
+// next, so it cannot wait for it.
+func TestTheArbiterDoesNotWaitForWhatIsWithheld(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.Task, o.Decider = "", runconfig.DeciderRules })
+	p.mustCommand(contract.SetPlan{Steps: []contract.Step{{Text: "a", Status: contract.StepPending}}})
+	p.say("Build it") // the Arbiter is busy
+	one := p.spawn("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+	p.turn(one, bridge.Turn{Outcome: bridge.TurnInterrupted})
+	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+	p.contains("the correction", p.lastSent("arbiter"), "none is at work")
+}

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -591,6 +592,20 @@ func randomOptions(r *rand.Rand) runconfig.Options {
 	if r.IntN(2) == 0 {
 		o.PermissionWait = 10 * time.Minute
 	}
+	if r.IntN(3) == 0 {
+		o.MaxCostPerAgent, o.MaxCostPerDay = float64(r.IntN(2))*0.05, float64(r.IntN(2))
+	}
+	if r.IntN(3) == 0 {
+		o.Makes = []runconfig.Make{{MakeSpec: bridge.MakeSpec{Name: "other"}, MaxTurns: 3}}
+		o.DefaultMake, o.ArbiterMake = []string{"", "other"}[r.IntN(2)], []string{"", "other"}[r.IntN(2)]
+	}
+	if r.IntN(3) == 0 {
+		o.Accept = []string{"make check"}
+	}
+	if r.IntN(3) == 0 {
+		o.Workspace = runconfig.Workspace{Root: "/w", Base: "b", Own: "/own", Isolation: []string{"",
+			runconfig.IsolationShared, runconfig.IsolationWorktree, runconfig.IsolationClone}[r.IntN(4)]}
+	}
 	return changedOptions(r, o)
 }
 
@@ -599,6 +614,7 @@ func withHosts(r *rand.Rand, o runconfig.Options) runconfig.Options {
 	o.Hosts = []runconfig.Host{{Name: "box", Slots: 1}, {Name: "gpu", Slots: 2}}
 	o.HereToo, o.Lease = r.IntN(2) == 0, time.Minute
 	o.Workspace = runconfig.Workspace{Root: "/w", Base: "b", Own: "/own"}
+	o.Pools = []runconfig.Pool{{Name: "all", Hosts: []string{"box", "gpu"}}}
 	return o
 }
 
@@ -610,6 +626,66 @@ func changedOptions(r *rand.Rand, o runconfig.Options) runconfig.Options {
 		o.Modes = nil
 	}
 	return o.WithDefaults()
+}
+
+// otherInput is an input of a kind that no other function makes: settings, costs, tools, files.
+func otherInput(r *rand.Rand, s *State, a Agent) input.Body {
+	event := func(b bridge.EventBody) input.Body { return byBridge(a.AgentRef, b) }
+	command := func(b contract.CommandBody) input.Body { return byHuman(input.ChannelScreen, b) }
+	usd := []float64{0, 0.02, 0.2, 2}[r.IntN(4)]
+	failed := []string{"", "", "m"}[r.IntN(3)]
+	if q := s.Changes.Queue; len(q) > 0 && r.IntN(2) == 0 {
+		return input.SnapshotTaken{Serial: q[0].Request, Commit: "c", Tree: "t", Paths: []string{"a.go"}, Failed: failed}
+	}
+	if q := s.Changes.Reverts; len(q) > 0 && r.IntN(2) == 0 {
+		return input.Reverted{Serial: q[0].Serial, Refused: failed}
+	}
+	if a.Status == AgentBusy && r.IntN(2) == 0 {
+		edit := json.RawMessage(`{"file_path":"/w/a.go"}`)
+		use := []string{"u1", "u2"}[r.IntN(2)]
+		list := []bridge.EventBody{
+			bridge.Spent{CostUSD: a.Live.CostUSD + 0.02, Usage: bridge.Usage{Output: a.Live.Usage.Output + 1}},
+			bridge.ToolUse{Tool: []string{"Bash", "Edit"}[r.IntN(2)], ToolUse: use, Input: edit},
+			bridge.ToolResult{ToolUse: use, IsError: r.IntN(2) == 0}, bridge.ToolRan{Tool: "Edit", ToolUse: use, Input: edit},
+			bridge.SubagentStart{Description: "d", ToolUse: use}, bridge.SubagentStop{ToolUse: use},
+			bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnLost},
+			bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted, Unread: a.Turn[:r.IntN(len(a.Turn)+1)]},
+			bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Oversize: 1 << 20, CostUnknown: true},
+			bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Error: "m", CostUSD: usd, Model: "m", Window: 1000,
+				Category: []bridge.Category{bridge.CatBudget, bridge.CatHook, bridge.CatRefusal, bridge.CatResume,
+					bridge.CatProtocol, bridge.CatRateLimit, bridge.CatAuth, bridge.CatPromptTooLong,
+					bridge.CatUsageLimit}[r.IntN(9)]},
+		}
+		return event(list[r.IntN(len(list))])
+	}
+	if a.Status == AgentStarting {
+		return input.NotSpawned{Agent: a.AgentRef, Message: "m", Category: []bridge.Category{bridge.CatAuth,
+			bridge.CatClaudeMissing, bridge.CatWorkspace, bridge.CatCredit}[r.IntN(4)]}
+	}
+	calls := [][2]string{{"spawn_orchestrator", `{"prompt":"q","successor_of":"orch-1","fuse_usd":0.1}`},
+		{"spawn_orchestrator", `{"prompt":"q","isolated":true,"mode":"tester","successor_of":"none"}`},
+		{"spawn_orchestrator", `{"prompt":"q","make":"other"}`}, {"spawn_orchestrator", `{"prompt":"q","host":"all"}`},
+		{"set_acceptance", `{"criteria":[{"text":"a","command":"make"}]}`},
+		{"ask_predecessor", `{"question":"q"}`}}
+	call := calls[r.IntN(len(calls))]
+	list := []input.Body{
+		command(contract.Configure{MaxCost: &usd}), command(contract.Configure{MaxCostPerAgent: &usd}),
+		command(contract.Configure{MaxCostPerDay: &usd}), command(contract.Configure{Model: "m", ID: a.ID}),
+		command(contract.Configure{Model: "m"}), command(contract.Configure{Deny: "Bash(rm *)"}),
+		command(contract.Configure{Ask: "Edit"}), command(contract.Interrupt{ID: a.ID}),
+		command(contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{{Text: "b", Command: "ls"}}[r.IntN(2):]}),
+		command(contract.Revert{Path: "a.go"}), command(contract.Revert{Path: "a.go", Hunk: "@@ -1 +1 @@"}),
+		input.Configured{Agent: a.AgentRef, Model: "m", All: r.IntN(2) == 0, Failed: failed},
+		input.RulesGiven{Agent: a.AgentRef, Failed: failed, Unsupported: []string{"x"}},
+		input.DaySpent{Day: []string{"2027-01-15", "2027-01-16"}[r.IntN(2)], OthersUSD: usd, OwnUSD: s.Spent() / 2},
+		input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: a.AgentRef, Tool: call[0],
+			Input: json.RawMessage(call[1])}},
+		input.CallDecided{Params: bridge.JudgeParams{AgentRef: a.AgentRef, Tool: "Agent"}, Behavior: bridge.Deny,
+			By: contract.ByLimit},
+		input.Signal{Signal: "TERM", Fast: true, ByClient: r.IntN(2) == 0}, command(contract.Cancel{}),
+	}
+	ends := 2 * (r.IntN(8) / 7)
+	return list[r.IntN(len(list)-2+ends)]
 }
 
 // machineInput is an input that the task machine reacts to; nil: none.

@@ -185,7 +185,11 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 		}
 		at = at.Add(time.Second)
 		if testing.Verbose() {
-			t.Logf("%s, %s: %T %+v", s.Task.Phase, s.LivingText(), body, body)
+			what := any(body)
+			if e, ok := body.(input.AgentEvent); ok {
+				what = fmt.Sprintf("%s %T %+v", e.Event, e.Event.Body, e.Event.Body)
+			}
+			t.Logf("%s, %s: %T %+v", s.Task.Phase, s.LivingText(), body, what)
 		}
 		next, out := Apply(s, input.Input{At: at, Body: body})
 		again, out2 := Apply(s, input.Input{At: at, Body: body})
@@ -219,6 +223,21 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 
 // randomInput prefers inputs that fit the state, so that runs make progress.
 func randomInput(r *rand.Rand, s *State) input.Body {
+	switch {
+	case s.Ending != nil && r.IntN(2) == 0: // else most of a random run would come after its end
+		if !s.Ending.Said {
+			return input.Stopped{}
+		}
+		return input.Resumed{Options: changedOptions(r, s.Options), Word: []string{"", "w"}[r.IntN(2)], Stay: true}
+	case len(s.Agents) > 0 && s.Task.Text == "" && s.HumanPresent && r.IntN(3) == 0:
+		return byHuman(input.ChannelScreen, contract.Say{Text: "t"})
+	}
+	for _, a := range s.Agents {
+		if a.Status == AgentStarting && r.IntN(3) == 0 {
+			return input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 1000, Resumed: r.IntN(4) > 0,
+				Deliveries: randomStatuses(r, *a)}}
+		}
+	}
 	if len(s.Agents) > 0 && r.IntN(5) == 0 {
 		if f := renewingInput(r, s); f != nil {
 			return f
@@ -250,6 +269,9 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 	if len(s.Agents) > 0 && r.IntN(8) == 0 {
 		return handsInput(r, s, a)
 	}
+	if len(s.Agents) > 0 && r.IntN(8) == 0 {
+		return otherInput(r, s, a)
+	}
 	event := func(b bridge.EventBody) input.Body { return byBridge(ref, b) }
 	switch r.IntN(12) {
 	case 0, 1:
@@ -259,6 +281,8 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 				Deliveries: randomStatuses(r, a)}}
 		case a.Status == AgentDown:
 			return input.Timer{Key: RestartPrefix + RunOf(ref)}
+		case a.Status == AgentReady || a.Status == AgentBusy:
+			return event(randomTurn(r, a))
 		}
 		if r.IntN(4) == 0 {
 			return input.NotSpawned{Agent: ref, Category: bridge.CatTrust, Message: "changed",
@@ -303,7 +327,7 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 	case 9:
 		return byHuman(input.ChannelStdin, randomCommand(r, s))
 	case 10:
-		if len(a.Turn) > 0 {
+		if len(a.Turn) > 0 && a.CurrentTool == "" && len(a.Subagents) == 0 {
 			return input.NotSent{Agent: ref, MessageID: a.Turn[0], Message: "m"}
 		}
 		return input.Timer{Key: []string{RetryPrefix, RhythmPrefix}[r.IntN(2)] + RunOf(ref)}
@@ -331,16 +355,18 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 				input.Timer{Key: LifecycleTimerKey(LifecycleHere)}}[r.IntN(3)]
 		}
 	}
+	if r.IntN(20) == 0 {
+		return []input.Body{input.InputEnded{}, input.Signal{Signal: "INT"}, input.OutputLost{}, input.Timer{Key: timeoutKey},
+			input.JournalFull{Message: "m"}, input.Resumed{Options: s.Options}}[r.IntN(6)]
+	}
 	rare := []input.Body{
-		input.InputEnded{}, event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}),
+		event(bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Code: 1}}),
 		event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}),
-		input.Signal{Signal: "INT"}, input.Stopped{}, input.BridgeLost{}, input.OutputLost{},
-		input.Timer{Key: timeoutKey}, input.Timer{Key: CompactionBlockedPrefix + RunOf(ref)},
-		input.WokeFromSleep{Slept: time.Hour}, input.JournalFull{Message: "m"},
+		input.Stopped{}, input.BridgeLost{}, input.Timer{Key: CompactionBlockedPrefix + RunOf(ref)},
+		input.WokeFromSleep{Slept: time.Hour},
 		event(bridge.Quota{Window: "w", UsedPct: float64(r.IntN(100)), ResetsAt: 1_800_000_000 + r.Int64N(600)}),
 		input.Timer{Key: ResetTimer},
-		event(bridge.Retry{Attempt: 1}), input.Resumed{Options: s.Options, Word: []string{"", "w"}[r.IntN(2)]},
-		input.Resumed{Options: s.Options},
+		event(bridge.Retry{Attempt: 1}),
 	}
 	return rare[r.IntN(len(rare))]
 }

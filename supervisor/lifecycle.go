@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -483,17 +482,6 @@ func ContextLevel(c bridge.Context, warn, critical float64) string {
 		return LevelCritical
 	case c.Pct >= warn:
 		return AgentLevelWarn
-	}
-	return ""
-}
-
-// ReachedLimit says which limit of its mode an agent has reached by its turns or its cost; empty: none.
-func ReachedLimit(a *Agent, limits agents.Limits) string {
-	switch {
-	case limits.MaxTurns > 0 && a.Turns >= limits.MaxTurns:
-		return fmt.Sprintf("it has answered %s, the limit of a %s", words.Count(a.Turns, "message"), a.Mode)
-	case limits.MaxCostUSD > 0 && a.CostUSD >= limits.MaxCostUSD:
-		return fmt.Sprintf("it has cost $%.4f of the $%.4f of a %s", a.CostUSD, limits.MaxCostUSD, a.Mode)
 	}
 	return ""
 }

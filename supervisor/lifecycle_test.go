@@ -116,12 +116,15 @@ func TestLimits(t *testing.T) {
 		testkit.Same(t, fmt.Sprintf("%v %%", pct), want, ContextLevel(bridge.Context{Window: 1, Pct: pct}, 70, 85))
 	}
 	testkit.Same(t, "an unknown window", "", ContextLevel(bridge.Context{Pct: 99}, 70, 85))
-	a := Agent{}
-	a.Turns = 3
-	testkit.Check(t, ReachedLimit(&a, agents.Limits{MaxTurns: 4, MaxCostUSD: 1}) == "" &&
-		ReachedLimit(&a, agents.Limits{MaxTurns: 3}) != "", "the third of three turns reaches the limit")
+	a := Agent{AgentIdentity: AgentIdentity{Mode: "m"}, AgentWork: AgentWork{Turns: 3}}
+	reached := func(l agents.Limits) string {
+		s := State{Options: runconfig.Options{Modes: []agents.Agent{{Name: "m", Limits: l}}}}
+		return s.reachedLimit(&a)
+	}
+	testkit.Check(t, reached(agents.Limits{MaxTurns: 4, MaxCostUSD: 1}) == "" && reached(agents.Limits{MaxTurns: 3}) != "",
+		"the third of three turns reaches the limit")
 	a.CostUSD = 1
-	testkit.Check(t, ReachedLimit(&a, agents.Limits{MaxCostUSD: 1}) != "", "a dollar reaches the limit of one")
+	testkit.Check(t, reached(agents.Limits{MaxCostUSD: 1}) != "", "a dollar reaches the limit of one")
 	for failures, want := range map[int]time.Duration{1: time.Second, 2: 4 * time.Second, 4: 16 * time.Second} {
 		testkit.Same(t, fmt.Sprintf("after %d failures", failures), want,
 			RetryDelay(failures, time.Second, 10*time.Second))

@@ -118,6 +118,15 @@ func (s *State) withholds(m *Mail) bool {
 	return m.EndsExecution() || m.Kind == KindTask && s.Task.Phase != machine.Idle
 }
 
+// pendingFor reports whether a message waits to be sent to the present generation of the agent. What waits for a
+// decider, or for the Arbiter's successor, is not sent to it.
+func (s *State) pendingFor(id string) bool {
+	return slices.ContainsFunc(s.Conversation.Mail, func(m Mail) bool {
+		withheld := s.Renewal.Withholds(m.Kind) || s.Rulings.FallbackReason == "" && s.withholds(&m)
+		return m.To == id && !m.Sent && !(id == contract.Arbiter && withheld)
+	})
+}
+
 // Record is the state of the task at the last input; the inputs of decisions are built from such a record.
 func (s *State) Record() decider.DecisionRecord {
 	return s.record(s.Budget.Runtime.Elapsed(s.Budget.Runtime.LastAt))

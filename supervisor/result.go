@@ -47,6 +47,7 @@ func (st *step) finish() {
 		if a := st.Agents[i]; a.Status != AgentEnded {
 			e := st.Edit(a.ID)
 			e.Status = AgentEnded
+			st.chargeLost(e)
 			st.emit(e.ID, contract.Done{SessionID: e.SessionID, Reason: cmp.Or(e.EndReason, st.Ending.Status)})
 		}
 	}

@@ -112,6 +112,7 @@ func (st *step) resumed(f input.Resumed) {
 	}
 	st.Changes.Again(&st.out, st.Options.Workspace)
 	st.callBack()
+	st.levelsChanged()
 	st.limitsChanged()
 	st.rereadTakeovers(func(*Agent) bool { return true }, "arbiter had ended meanwhile")
 	st.restartWhere(func(*Agent) bool { return true })
@@ -137,7 +138,11 @@ func (st *step) prepareNextTask() {
 			a = st.Edit(a.ID)
 			a.Dismissed = true
 			st.Task.Abandon(a, st.at)
-			st.dropMail(a.ID)
+			for _, m := range st.dropMail(a.ID) {
+				if m.From == contract.Human {
+					st.notice(a.ID, st.cite(m.ID)+" was not answered before the task was completed")
+				}
+			}
 		}
 	}
 }

@@ -77,12 +77,36 @@ func (st *step) configureCost(ref, name string, usd float64) {
 	st.limitsChanged()
 }
 
+// limitsChanged compares what was used with limits that may be others now. An agent need not hand off whose limit is no
+// longer reached; time that is over, and a fuse that is nearly spent, do not come back.
+func (st *step) limitsChanged() {
+	for i := range st.Agents {
+		a := st.Agents[i]
+		if a.Role != RoleOrchestrator || !a.Alive() {
+			continue
+		}
+		a = st.Edit(a.ID)
+		st.reportCostLevels(a)
+		why := st.reachedLimit(a)
+		if a.ReachedLimit != "" && why == "" && a.Fuse.Level == "" && !strings.HasPrefix(a.ReachedLimit, modeTime) {
+			a.ReachedLimit, a.HandoffDemands = "", 0
+			st.limitWork(a) // a time limit that ended meanwhile was ignored
+			text := fmt.Sprintf("The limits were changed: %s (%s) need not hand off for them any more.", a.Name, a.ID)
+			st.logNotice(text)
+			if a.Status == AgentBusy { // it may have been told to
+				st.post(Mail{From: contract.Supervisor, To: a.ID, Kind: KindNotice, Strength: contract.Steer, Text: text})
+			}
+		}
+		st.keepLimits(a)
+	}
+	st.reportSharedLevels()
+}
+
 // configureMode changes what happens to tool calls that no rule matches.
 func (st *step) configureMode(ref string, cmd contract.Configure) {
-	modes := []runconfig.Mode{runconfig.ModeAsk, runconfig.ModeRules, runconfig.ModeAcceptEdits, runconfig.ModeAllowAll}
 	mode := runconfig.Mode(cmd.Permissions)
 	switch {
-	case !slices.Contains(modes, mode):
+	case !slices.Contains(runconfig.Modes, mode):
 		st.out.Reject(ref, "there is no permission mode %q: use ask, rules, accept-edits or allow-all", cmd.Permissions)
 		return
 	case mode == runconfig.ModeAllowAll && !cmd.AcceptRisk:

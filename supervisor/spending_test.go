@@ -323,11 +323,14 @@ func TestLimitOfOneAgent(t *testing.T) {
 }
 
 // TestALowerLimitOfOneAgent: an agent that has cost more than a limit that is set later has to hand off, too. One that
-// was done hands off when it is given something.
+// was done hands off when it is given something. If the limit is raised again, it need not.
 func TestALowerLimitOfOneAgent(t *testing.T) {
-	limit := 0.5
+	var limit float64
 	for name, set := range map[string]func(p *play){
-		"configured": func(p *play) { p.mustCommand(contract.Configure{MaxCostPerAgent: &limit}) },
+		"configured": func(p *play) {
+			usd := limit
+			p.mustCommand(contract.Configure{MaxCostPerAgent: &usd})
+		},
 		"resumed": func(p *play) {
 			p.s.Options.MaxCostPerAgent = limit
 			p.resume("")
@@ -335,15 +338,41 @@ func TestALowerLimitOfOneAgent(t *testing.T) {
 		},
 	} {
 		for _, kind := range []string{"question", "done"} {
-			t.Run(name+" after "+kind, func(t *testing.T) {
+			lowered := func(t *testing.T) (*play, string) {
 				p, one := oneWorks(t, nil)
 				p.costs(one, 0.6, report(kind, "which?", true))
+				limit = 0.5
 				set(p)
 				testkit.Like(t, "the level", contract.Budget{Scope: "agent", Level: "limit"}, last[contract.Budget](p))
+				return p, one
+			}
+			t.Run(name+" after "+kind, func(t *testing.T) {
+				p, one := lowered(t)
 				p.verdict("arbiter", ruling("CONTINUE", "This one.", "to", one))
 				p.contains("the agent", p.lastSent(one), "reached a limit", "--max-cost-per-agent", "kind handoff")
 			})
+			t.Run(name+" and raised after "+kind, func(t *testing.T) {
+				p, one := lowered(t)
+				limit = 5
+				set(p)
+				p.verdict("arbiter", ruling("CONTINUE", "This one.", "to", one))
+				p.lacks("the agent", p.lastSent(one), "reached a limit", "kind handoff")
+			})
 		}
+	}
+}
+
+// TestALowerLimitOfContextsForAWhile: an agent need not hand off that was over a limit of another process of the run.
+func TestALowerLimitOfContextsForAWhile(t *testing.T) {
+	p, one := oneWorks(t, nil)
+	p.happen(one, bridge.Context{Tokens: 75, Window: 100, Pct: 75})
+	for _, limit := range []float64{50, 85} {
+		p.s.Options.ContextCritical = limit
+		p.resume("")
+		p.back(bridge.DeliverySeen)
+		p.happen(one, bridge.Context{Tokens: 75, Window: 100, Pct: 75})
+		level := map[float64]string{50: LevelCritical, 85: AgentLevelWarn}[limit]
+		testkit.Same(t, fmt.Sprintf("the level at %v", limit), level, p.agent(one).WarnedLevel)
 	}
 }
 

@@ -166,13 +166,6 @@ func (s *State) Completed() bool {
 	return s.Task.Phase == machine.Complete && s.Ending != nil && s.Ending.Status == contract.StatusComplete
 }
 
-// pendingFor reports whether a message waits to be sent to the present generation of the agent.
-func (s *State) pendingFor(id string) bool {
-	return slices.ContainsFunc(s.Conversation.Mail, func(m Mail) bool {
-		return m.To == id && !m.Sent && !(id == contract.Arbiter && s.Renewal.Withholds(m.Kind))
-	})
-}
-
 // awaitsRuling reports whether a document is on its way to the Arbiter, or waits to be read by it.
 func (s *State) awaitsRuling() bool {
 	return slices.ContainsFunc(s.Conversation.Mail, isDocumentForArbiter) || s.Handoff.IsDue()

@@ -30,6 +30,19 @@ func (st *step) measured(a *Agent, reading bridge.Context) {
 	}
 }
 
+// levelsChanged forgets that contexts were nearly full by limits that are others now.
+func (st *step) levelsChanged() {
+	for i := range st.Agents {
+		c := st.Agents[i].Context
+		critical := ContextLevel(c, st.Options.ContextWarn, st.Options.ContextCritical) == LevelCritical
+		if a := st.Agents[i]; a.Alive() && a.WarnedLevel == LevelCritical && !critical {
+			a = st.Edit(a.ID)
+			a.WarnedLevel = ""
+			st.measured(a, c)
+		}
+	}
+}
+
 // compacted handles a compaction that happened, or that was prevented at the last moment.
 func (st *step) compacted(a *Agent, b bridge.Compact) {
 	if b.Blocked {
