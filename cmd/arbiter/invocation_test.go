@@ -286,7 +286,7 @@ func newWrongHome(t *testing.T) wrongHome {
 		"syntax.yaml": "theme: dark\nmax-cost: [1\n",
 		"choice.yaml": "sandbox: perhaps\n", "limit.yaml": "theme: dark\nmax-cost: -3\n", "task.yaml": "task: x\n",
 		"moved.yaml": "state-dir: ../moved\n",
-		"bad.json": "{", "empty.json": "{}",
+		"bad.json":   "{", "empty.json": "{}",
 		"old": "#!/bin/sh\necho '1.0.3 (Claude Code)'\n", "other": "#!/bin/sh\necho hello\n",
 	} {
 		testkit.OK(t, os.WriteFile(filepath.Join(h.work, name), []byte(text), 0o700))
