@@ -112,6 +112,12 @@ func (e env) runLine(app *cli.App, line *command.Line) error {
 		return command.Usagef("%s needs a value, and %s is a flag; if it is meant as the value, write %[1]s=%[2]s",
 			line.Swallowed[0], line.Swallowed[1])
 	case !line.Help:
+		app.After = func(c *cli.Context) error { // the configuration may say where runs are; other commands do not read it
+			if dir, err := command.StatePath(c.String("state-dir")); err == nil && settings.StateForCommand(dir) != "" {
+				line.Given["state-dir"] = dir
+			}
+			return nil
+		}
 		return app.RunContext(context.Background(), line.Ordered())
 	case line.HelpWord && len(line.Args) > 0:
 		return command.NoSuchCommand(line.Command, line.Args[0])

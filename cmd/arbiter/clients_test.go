@@ -328,10 +328,10 @@ func TestRunPort(t *testing.T) {
 	dir, state := t.TempDir(), t.TempDir()
 	port := runPort{env{}, state}
 	for args, want := range map[string]string{
-		"--json":                       "--json is not a flag for a run that a client begins",
-		"--cwd=/":                      "--cwd is not a flag",
-		"--task=x":                     "--task is not a flag",
-		"--session=x":                  "--session is not a flag",
+		"--json":                       "--json cannot be given here: it says how arbiter itself begins a run",
+		"--cwd=/":                      "--cwd cannot be given here",
+		"--task=x":                     "--task cannot be given here",
+		"--session=x":                  "--session cannot be given here",
 		"host":                         `leave out host`,
 		"--no-such-flag":               "no-such-flag",
 		"--max-cost=many":              "max-cost",

@@ -65,10 +65,6 @@ func (e env) fork(c *cli.Context) error {
 	case times > 1 && isolation == runconfig.IsolationShared:
 		return command.Usagef("--times and --isolation shared exclude each other: the runs would change each other's files")
 	}
-	shown := !c.Bool("json") && !c.Bool("plain") && !c.Bool("detach") && times == 1
-	if problem := noScreen(); shown && problem != "" { // before a run is made
-		return command.Usagef("cannot show the screen: %s; use --plain, --json or --detach", problem)
-	}
 	port, err := e.openRunPort(c)
 	if err != nil {
 		return err
@@ -94,6 +90,10 @@ func (e env) fork(c *cli.Context) error {
 	}
 	if err := settings.CheckTask(c.String("task"), "the task"); err != nil {
 		return err
+	}
+	shown := !c.Bool("json") && !c.Bool("plain") && !c.Bool("detach") && times == 1
+	if problem := noScreen(); shown && problem != "" { // before a run is made
+		return command.Usagef("cannot show the screen: %s; use --plain, --json or --detach", problem)
 	}
 	var runs []string
 	for range times {

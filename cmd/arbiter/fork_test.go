@@ -355,6 +355,7 @@ func TestForkOfALiveRun(t *testing.T) {
 	testkit.Includes(t, "", stderrOf(s.output(1, "fork", run, "--at", "1", "--json")), "without Git")
 	testkit.Includes(t, "", stderrOf(s.output(2, "fork", run, "--at", "1", "--times", "2", "--isolation", "shared")),
 		"exclude each other")
+	testkit.Includes(t, "", stderrOf(s.output(2, "fork", run, "--at", "1", "--", "--json")), "--json cannot be given here")
 	fork := s.again("fork", run, "--at", "1", "--isolation", "shared", "--json", "--", "--share-workspace", "--max-cost",
 		"50")
 	await[contract.Question](fork, "the question", nil)

@@ -169,6 +169,10 @@ var wrongInvocations = []struct {
 	{`verify`, `verify: WORK is in no Git repository: go to a clone of it, or name one with --cwd`, usage},
 	{`logs --verify spec.md`, `the audit does not hold: line 1: it is not a JSON object`, contract.ExitFailed},
 	{`--json --resume --session 3f2a`, `there is no run "3f2a"; arbiter sessions lists the runs`, usage},
+	{`--json --resume --session 3f2a --config moved.yaml`,
+		`there is no run "3f2a"; arbiter sessions --state-dir ~/moved lists the runs`, usage},
+	{`ARBITER_STATE_DIR=../moved --json --resume --session 3f2a`,
+		`there is no run "3f2a"; arbiter sessions lists the runs`, usage},
 	{`agents show nobody`, `there is no agent "nobody": use one of developer, planner, reviewer, tester`, usage},
 	{`sessions import nowhere.tar.gz`, `cannot read nowhere.tar.gz: no such file or directory`, usage},
 	{`sessions import adir`, `adir is a directory: give the FILE that arbiter sessions export wrote`, usage},
@@ -281,7 +285,8 @@ func newWrongHome(t *testing.T) wrongHome {
 		"list.yaml": "theme: dark\nhosts:\n  - gpu\n", "host.yaml": "hosts:\n  gpu:\n    comand: [ssh, gpu]\n",
 		"syntax.yaml": "theme: dark\nmax-cost: [1\n",
 		"choice.yaml": "sandbox: perhaps\n", "limit.yaml": "theme: dark\nmax-cost: -3\n", "task.yaml": "task: x\n",
-		"bad.json": "{", "empty.json": "{}",
+		"moved.yaml": "state-dir: ../moved\n",
+		"bad.json":   "{", "empty.json": "{}",
 		"old": "#!/bin/sh\necho '1.0.3 (Claude Code)'\n", "other": "#!/bin/sh\necho hello\n",
 	} {
 		testkit.OK(t, os.WriteFile(filepath.Join(h.work, name), []byte(text), 0o700))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,10 +17,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
@@ -163,6 +167,19 @@ func TestManualPage(t *testing.T) {
 		for line := range strings.Lines(string(out)) {
 			// The page has no date, so that the same source gives the same program on every day.
 			testkit.Includes(t, tool[0], line, "missing date")
+		}
+	}
+}
+
+// TestStatusIsDocumented: the help of status and ps names each field of their JSON.
+func TestStatusIsDocumented(t *testing.T) {
+	app := env{}.app()
+	text := app.Command("status").Description + app.Command("ps").Description
+	for _, of := range []reflect.Type{reflect.TypeFor[runstore.LiveReport](), reflect.TypeFor[runstore.AgentStatus](),
+		reflect.TypeFor[supervisor.InboxItem](), reflect.TypeFor[journal.Fork]()} {
+		for i := range of.NumField() {
+			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+			testkit.Includes(t, of.Name(), text, strconv.Quote(name))
 		}
 	}
 }

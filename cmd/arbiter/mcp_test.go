@@ -174,7 +174,7 @@ func TestMCPForm(t *testing.T) {
 	testkit.Includes(t, "started in /", h.fails(contract.ExitUsage, "mcp"), "--allow-dir")
 	h.work = h.home
 	text = h.fails(contract.ExitUsage, "mcp", "--", "--json")
-	testkit.Includes(t, "a wrong flag", text, "--json is not a flag for a run")
+	testkit.Includes(t, "a wrong flag", text, "--json cannot be given here")
 }
 
 // fails runs a command that must fail with that code, and returns its stderr.

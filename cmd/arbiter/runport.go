@@ -178,7 +178,7 @@ func (p runPort) choices(dir, run string, args []string) (settings.Choices, erro
 	app.Action = func(ctx *cli.Context) error {
 		for _, name := range notForClients {
 			if ctx.IsSet(name) {
-				return command.Usagef("--%s is not a flag for a run that a client begins", name)
+				return command.Usagef("--%s cannot be given here: it says how arbiter itself begins a run", name)
 			}
 		}
 		if ctx.NArg() > 0 {

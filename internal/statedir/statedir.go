@@ -196,16 +196,11 @@ func (d *Dir) Lock(name string, wait time.Duration) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for deadline := time.Now().Add(wait); ; time.Sleep(lockPoll) {
-		err := TryLock(f, true)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if !errors.Is(err, ErrHeld) || !time.Now().Before(deadline) {
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", d.Path(name), err)
-		}
+	if err := LockWithin(f, wait); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", d.Path(name), err)
 	}
+	return func() { f.Close() }, nil
 }
 
 var errReplaced = errors.New("it was replaced")
@@ -403,13 +398,13 @@ func (w *Workspace) Load(limit int64, version int, into any) (found bool, proble
 	return w.ReadJSON(w.file(), limit, version, into)
 }
 
-// changeWait bounds how long a change waits for a change by another process, which takes milliseconds.
-const changeWait = 5 * time.Second
+// ChangeWait bounds how long a change waits for a change by another process, which takes milliseconds.
+const ChangeWait = 5 * time.Second
 
 // Change replaces the file by what edit returns, which is at most limit bytes long as JSON; nil: the file stays. It
 // excludes other changes. A partial file that a killed process left is removed.
 func (w *Workspace) Change(limit int64, edit func() (any, error)) error {
-	unlock, err := w.Lock(w.Name+".lock", changeWait)
+	unlock, err := w.Lock(w.Name+".lock", ChangeWait)
 	if err != nil {
 		return err
 	}
@@ -450,6 +445,15 @@ func names(info fs.FileInfo) int {
 
 // ErrHeld reports a lock that another holds.
 const ErrHeld = syscall.EWOULDBLOCK
+
+// LockWithin is TryLock of an exclusive lock, for which it waits.
+func LockWithin(f *os.File, wait time.Duration) error {
+	for deadline := time.Now().Add(wait); ; time.Sleep(lockPoll) {
+		if err := TryLock(f, true); !errors.Is(err, ErrHeld) || !time.Now().Before(deadline) {
+			return err
+		}
+	}
+}
 
 // TryLock takes a lock on a file or a directory, which lasts until f is closed.
 func TryLock(f *os.File, exclusive bool) error {

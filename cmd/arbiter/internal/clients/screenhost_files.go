@@ -610,35 +610,27 @@ func settingYAML(s settings.Setting, value string) (string, error) {
 // rewriteConfig changes or removes one key of a configuration file, provided that the program accepts the resulting
 // file.
 func rewriteConfig(s settings.Choices, file, key, value string) error {
-	src, err := command.ReadFile(file, command.MaxSource)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return command.Environmentf("cannot read the configuration %s: %v", file, command.WithoutPath(err))
-	}
-	out, err := yamldoc.Edit(src, key, value)
-	if err != nil {
-		return command.Usagef("%s: %v", file, err)
-	}
-	dir, err := os.MkdirTemp("", "arbiter-settings-")
-	if err != nil {
-		return command.Environmentf("%v", err)
-	}
-	defer os.RemoveAll(dir)
-	trial := filepath.Join(dir, "config.yaml")
-	if err := os.WriteFile(trial, out, 0o600); err != nil {
-		return command.Environmentf("%v", err)
-	}
-	err = settings.Parsed(append(slices.Clone(s.Line), "--config="+trial), func(c *cli.Context) error {
-		_, err := settings.ReadChoices(c)
-		return err
+	return settings.ChangeConfig(file, func(src []byte) ([]byte, error) {
+		out, err := yamldoc.Edit(src, key, value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		dir, err := os.MkdirTemp("", "arbiter-settings-")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(dir)
+		trial := filepath.Join(dir, "config.yaml")
+		if err := os.WriteFile(trial, out, 0o600); err != nil {
+			return nil, err
+		}
+		err = settings.Parsed(append(slices.Clone(s.Line), "--config="+trial), func(c *cli.Context) error {
+			_, err := settings.ReadChoices(c)
+			return err
+		})
+		if err != nil {
+			return nil, errors.New(strings.ReplaceAll(err.Error(), trial, file))
+		}
+		return out, nil
 	})
-	if err != nil {
-		return command.Usagef("%s", strings.ReplaceAll(err.Error(), trial, file))
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return command.Environmentf("%v", err)
-	}
-	if err := command.WriteOutput(file, out); err != nil {
-		return command.Environmentf("write the configuration %s: %v", file, command.WithoutPath(err))
-	}
-	return nil
 }

@@ -292,6 +292,19 @@ func TestSettingsFileIsMade(t *testing.T) {
 	testkit.Must(h.ChangeSetting(context.Background(), "theme", "dark"))(t)
 	got, err := os.ReadFile(file)
 	testkit.Check(t, err == nil && string(got) == "theme: dark\n", "%q, %v", got, err)
+	values := map[string]string{"model": "opus", "max-cost": "7", "max-iterations": "9", "memory": "off",
+		"permissions": "rules"}
+	var all sync.WaitGroup // other terminals change it, too: nothing gets lost
+	for name, value := range values {
+		all.Go(func() {
+			_, err := h.ChangeSetting(context.Background(), name, value)
+			testkit.Check(t, err == nil, "%v", err)
+		})
+	}
+	all.Wait()
+	for name, value := range values {
+		testkit.Same(t, name, value, h.settingNow(t, name).Value)
+	}
 }
 
 // lockedBuffer is an output that can be read while it is being written.

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -26,7 +25,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
-	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -217,24 +215,14 @@ func (e hostEnv) removeHost(c *cli.Context) error {
 	})
 }
 
-// editHosts changes the user's configuration file. It creates the file if it does not exist.
+// editHosts changes the user's configuration file.
 func (e hostEnv) editHosts(c *cli.Context, done string, edit func(file string, src []byte) ([]byte, error)) error {
-	_, file, src, err := settings.ConfiguredHosts(c)
+	_, file, _, err := settings.ConfiguredHosts(c)
+	if err == nil {
+		err = settings.ChangeConfig(file, func(src []byte) ([]byte, error) { return edit(file, src) })
+	}
 	if err != nil {
 		return err
-	}
-	out, err := edit(file, src)
-	if errors.Is(err, yamldoc.ErrForm) {
-		return command.Usagef("%s: %v", file, err)
-	}
-	if err != nil {
-		return command.Usagef("%v", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return command.Environmentf("create the directory of your configuration: %v", err)
-	}
-	if err := command.WriteOutput(file, out); err != nil {
-		return command.Environmentf("write your configuration: %v", err)
 	}
 	fmt.Fprintf(e.Stdout, "%s: %s\n", sanitize.Line(file, 400), sanitize.Line(done, 100))
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -427,6 +428,36 @@ func ConfiguredHosts(c *cli.Context) (cfg hosts.Config, file string, src []byte,
 		return cfg, file, src, command.Usagef("%v", err)
 	}
 	return cfg, file, src, nil
+}
+
+// ChangeConfig replaces the user's configuration file by what edit makes of it, and creates it if it does not exist. It
+// excludes other changes by arbiter.
+func ChangeConfig(file string, edit func(src []byte) ([]byte, error)) error {
+	dir := filepath.Dir(file)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return command.Environmentf("create the directory of your configuration: %v", command.WithoutPath(err))
+	}
+	if lock, err := os.Open(dir); err == nil {
+		defer lock.Close()
+		if errors.Is(statedir.LockWithin(lock, statedir.ChangeWait), statedir.ErrHeld) { // others: there are no locks
+			return command.Environmentf("another process holds %s: try again", dir)
+		}
+	}
+	src, err := command.ReadFile(file, command.MaxSource)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return command.Environmentf("cannot read the configuration %s: %v", file, command.WithoutPath(err))
+	}
+	out, err := edit(src)
+	switch {
+	case errors.Is(err, yamldoc.ErrForm):
+		return command.Usagef("%s: %v", file, err)
+	case err != nil:
+		return command.Usagef("%v", err)
+	}
+	if err := command.WriteOutput(file, out); err != nil {
+		return command.Environmentf("write the configuration %s: %v", file, command.WithoutPath(err))
+	}
+	return nil
 }
 
 // readHosts reads the configured hosts and makes, and the hosts that --hosts selects.

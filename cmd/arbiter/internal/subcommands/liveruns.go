@@ -236,13 +236,13 @@ func (e Env) StatusCommand() *cli.Command {
 		Name: "status", Usage: "show where a live run stands, and what waits for you", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
 Without RUN it is the live run of this directory. What waits for you is printed in full, with the command that answers
-it. --json prints one object: {"run", "pid", "cwd", "title", "began", "state", "does", "paused", "halted", "seq",
-"cost_usd", "subagents", "max_subagents", "agents": [{"id", "name", "mode", "host", "make", "lacks", "status", "does",
-"since", "session_id", "context_pct", "cost_usd", "attached", "fuse_usd", "fuse_spent_usd", "subagents",
-"max_subagents"}], "inbox": [{"id", "kind", "agent", "text", "since", "choices", "request", "optional"}],
-"forked_from": {"run", "at", "cost_usd"}}. The run's subagents are those that it has started, an agent's those at
-work. does says a state in words. seq is the last event's. A kind is question, acceptance, permission, trust,
-limit or recovery.`),
+it. --json prints one object: {"run", "pid", "cwd", "title", "began", "rehearsal", "state", "does", "paused",
+"halted", "seq", "cost_usd", "subagents", "max_subagents", "agents": [{"id", "name", "mode", "host", "make", "lacks",
+"status", "does", "since", "session_id", "context_pct", "context_unknown", "cost_usd", "cost_unknown", "attached",
+"fuse_usd", "fuse_spent_usd", "subagents", "max_subagents"}], "inbox": [{"id", "kind", "agent", "host", "text",
+"since", "choices", "request", "optional"}], "forked_from": {"run", "at", "cost_usd", "isolated"}}. The run's subagents
+are those that it has started, an agent's those at work. does says a state in words. seq is the last event's. A kind is
+question, acceptance, permission, trust, limit or recovery.`),
 		Flags:  []cli.Flag{command.JSONFlag(), settings.StateDirFlag()},
 		Action: e.status,
 	}
@@ -365,7 +365,7 @@ func (e Env) PsCommand() *cli.Command {
 		Description: strings.TrimSpace(`
 Lists your live runs, in any directory: where each stands, how many of its agents work, and how many things wait for
 you. A run that does not answer within 2 s, or refuses to, is listed with the reason. --json prints an array of objects
-as arbiter status --json does. Runs whose process was killed are named on stderr, with the command that resumes them.`),
+as arbiter status --json does, with the reason as "problem". Runs whose process was killed are named on stderr, with the command that resumes them.`),
 		Flags:  []cli.Flag{command.JSONFlag(), settings.StateDirFlag()},
 		Action: runstore.InRuns(e.ps),
 	}

@@ -385,7 +385,7 @@ func (e Env) usageCommand() *cli.Command {
 Sums up all runs in the state directory, live ones too, without rehearsals and deleted runs. A turn counts when it has
 ended: arbiter status adds what turns under way have cost so far. Costs are those that Claude Code states; tokens include
 those of subagents. Days are those of the local time zone. --json prints an array of objects: day, run, agent or model,
-turns, cost_usd and usage.
+turns, cost_usd, usage and, if a turn has cost more and nobody knows how much, cost_unknown.
 
 --forecast prints what one step of each mode will cost in this workspace, as the median of its last 20 runs. With --json,
 an array of the fields of the forecast event.
