@@ -231,9 +231,8 @@ func TestOwnFaultsAreNotForeign(t *testing.T) {
 				time.Sleep(10 * eventSync)
 				synctest.Wait()
 				testkit.Works(t, "it did not end", testkit.Err(tr.last()))
-				if slices.ContainsFunc(tr.told, func(err error) bool { return errors.Is(err, ErrForeignWrite) }) {
-					t.Errorf("told is %v", tr.told)
-				}
+				testkit.Check(t, !slices.ContainsFunc(tr.told, func(err error) bool { return errors.Is(err, ErrForeignWrite) }),
+					"told is %v", tr.told)
 				closeRun(t, r)
 				checkTold(t, s, 10)
 			})
