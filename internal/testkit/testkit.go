@@ -100,6 +100,13 @@ func ShortDir(t testing.TB) string {
 	return dir
 }
 
+// Append adds a text to a file, which it makes if there is none.
+func Append[T string | []byte](t testing.TB, path string, text T) {
+	t.Helper()
+	f := Must(os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600))(t)
+	OK(t, Err(f.Write([]byte(text))), f.Close())
+}
+
 // Buffer is an output that can be read while it is being written, such as by a process.
 type Buffer struct {
 	mu   sync.Mutex
