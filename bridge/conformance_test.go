@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,7 +59,7 @@ func replay(t *testing.T, archive *txtar.Archive) {
 			ServerOptions{Version: "test", Evidence: &fakeCollector{}}).Serve(t.Context(), duplex{input, far})
 		far.Close()
 	}()
-	var sent sink
+	var sent testkit.Buffer
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
@@ -84,7 +83,7 @@ func replay(t *testing.T, archive *txtar.Archive) {
 			synctest.Wait()
 			continue
 		case "out":
-			got = sent.take()
+			got = []byte(sent.Take())
 		case "serve":
 			got = fmt.Appendln(nil, <-served)
 			served <- nil
@@ -100,7 +99,7 @@ func replay(t *testing.T, archive *txtar.Archive) {
 	w.Close()
 	<-served
 	<-drained
-	testkit.Empty(t, "unexpected frames", sent.take())
+	testkit.Same(t, "unexpected frames", "", sent.Take())
 }
 
 // duplex is a pipe whose directions end separately.
@@ -110,23 +109,6 @@ type duplex struct {
 }
 
 func (d duplex) Close() error { return errors.Join(d.ReadCloser.Close(), d.WriteCloser.Close()) }
-
-type sink struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (s *sink) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.Write(b)
-}
-
-func (s *sink) take() []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]byte(nil), s.buf.Next(s.buf.Len())...)
-}
 
 // scriptedLauncher starts agents that follow a script: the working directory selects how the start goes,
 // the first word of a message selects how its turn goes.

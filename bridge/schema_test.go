@@ -85,9 +85,8 @@ func TestSchemaIsComplete(t *testing.T) {
 	d := readSchema(t)
 	methods := constants(t, "protocol.go", "Method")
 	for name, method := range methods {
-		if m, ok := d.Methods[method]; !ok || m.Description == "" || m.From == "" {
-			t.Errorf("%s %q: missing, or without a description", name, method)
-		}
+		m, ok := d.Methods[method]
+		testkit.Check(t, ok && m.Description != "" && m.From != "", "%s %q: missing, or without a description", name, method)
 	}
 	testkit.Same(t, "methods in the schema, constants", len(d.Methods), len(methods))
 	events := 0

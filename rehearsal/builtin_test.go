@@ -15,10 +15,9 @@ import (
 )
 
 func TestBuiltin(t *testing.T) {
-	if diff := cmp.Diff([]string{"demo", "dialogue", "generations", "parallel", "small-job", "workflow"},
-		rehearsal.BuiltinNames()); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff([]string{"demo", "dialogue", "generations", "parallel", "small-job", "workflow"},
+		rehearsal.BuiltinNames())
+	testkit.Check(t, diff == "", "names (-want +got):\n%s", diff)
 	for _, name := range append(rehearsal.BuiltinNames(), "") {
 		sc, err := rehearsal.Builtin(name)
 		if err != nil {
@@ -67,10 +66,8 @@ func TestBuiltinWithTwoTasks(t *testing.T) {
 		decision, to := verdict(c.ask(fmt.Sprintf(question, asker)))
 		testkit.Check(t, decision == "ADDRESS_ORCHESTRATOR" && to == asker, "%s asked: %s to %q", asker, decision, to)
 	}
-	if got := c.ask("COMPLETE while Orchestrators still work (orch-1 working).").Content[0].str(
-		"name"); got != "mcp__arbiter__release_orchestrator" {
-		t.Errorf("one still works: %q", got)
-	}
+	got := c.ask("COMPLETE while Orchestrators still work (orch-1 working).").Content[0].str("name")
+	testkit.Check(t, got == "mcp__arbiter__release_orchestrator", "one still works: %q", got)
 	decision, _ := verdict(c.ask("Released: orch-1."))
 	testkit.Check(t, decision == "COMPLETE", "released: %s", decision)
 	noProblems(t, srv)

@@ -47,9 +47,8 @@ actors:
 	for i, s := range steps {
 		testkit.Same(t, fmt.Sprintf("%d: answered by", i), s.want, s.c.askText("hello"))
 	}
-	if got := orch.askText("<system-reminder>This is a side question: one answer."); !strings.Contains(got, "remembers") {
-		t.Errorf("side question: %q", got)
-	}
+	got := orch.askText("<system-reminder>This is a side question: one answer.")
+	testkit.Check(t, strings.Contains(got, "remembers"), "side question: %q", got)
 	noProblems(t, srv)
 }
 

@@ -120,9 +120,8 @@ func TestArbiterCannotWeaken(t *testing.T) {
 		testkit.Check(t, !a.IsError && first.By == contract.Human && first.Text == "make test" &&
 			first.Command == "make test", "%s is answered %+v, and the human's is %+v", weaker, a, first)
 	}
-	if a := set(`[{"text":"make test","command":"make test"},{"text":"It is documented."},{"text":"It builds.","command":"make"}]`); a.IsError {
-		t.Fatalf("its own are refused: %s", a.Text)
-	}
+	a := set(`[{"text":"make test","command":"make test"},{"text":"It is documented."},{"text":"It builds.","command":"make"}]`)
+	testkit.Need(t, !a.IsError, "its own are refused: %s", a.Text)
 	p.careful = true
 	p.complete()
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "No command proves", "It is documented.")
@@ -235,9 +234,8 @@ func TestBounds(t *testing.T) {
 		"these are 31":                   slices.Repeat([]Criterion{tests}, MaxCriteria+1),
 	} {
 		var s AcceptanceState
-		if err := s.HumanSets(list); err == nil || !strings.Contains(err.Error(), want) || s.Criteria != nil {
-			t.Errorf("%v, not %q", err, want)
-		}
+		err := s.HumanSets(list)
+		testkit.Check(t, err != nil && strings.Contains(err.Error(), want) && s.Criteria == nil, "%v, not %q", err, want)
 	}
 	s := set(t, lint, lint)
 	testkit.Check(t, len(s.Criteria) == 1 && s.Criteria[0].Text == lint.Command, "%+v", s.Criteria)

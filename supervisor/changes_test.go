@@ -93,16 +93,14 @@ func TestABrokenCheckNamesWhoChangedItsFiles(t *testing.T) {
 				}
 			}
 			who, _, _ := strings.Cut(c.want, " ")
-			if len(event.Agents) > 1 || strings.Join(event.Agents, "") != who && !strings.HasPrefix(who, "(") {
-				t.Errorf("the event names %v", event.Agents)
-			}
+			testkit.Check(t, len(event.Agents) <= 1 && (strings.Join(event.Agents, "") == who || strings.HasPrefix(who, "(")),
+				"the event names %v", event.Agents)
 			p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "The parser is not wanted any more."))
 			p.repeat(map[string]bool{"make parser": true})
 			p.do(input.Stopped{})
 			p.recorded()
-			if r := last[contract.Result](p); len(r.Failing) != 1 || !strings.Contains(r.Failing[0], c.want) {
-				t.Errorf("the result says %q", r.Failing)
-			}
+			r := last[contract.Result](p)
+			testkit.Check(t, len(r.Failing) == 1 && strings.Contains(r.Failing[0], c.want), "the result says %q", r.Failing)
 		})
 	}
 }

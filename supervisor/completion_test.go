@@ -92,9 +92,8 @@ func TestBrokenCheckGoesBackToTheArbiter(t *testing.T) {
 		testkit.Same(t, fmt.Sprintf("mended %v: checks", mended), want, *r.Checks)
 		again := slices.DeleteFunc(told[contract.Check](p), func(c contract.Check) bool { return !c.Again })
 		testkit.Same(t, "checks that are said to be repeated", 4, len(again))
-		if mended != (len(r.Failing) == 0) || mended == strings.Contains(r.Summary, "orch-1: `make parser`") {
-			t.Errorf("mended %v: failing %q, summary %q", mended, r.Failing, r.Summary)
-		}
+		testkit.Check(t, mended == (len(r.Failing) == 0) && mended != strings.Contains(r.Summary, "orch-1: `make parser`"),
+			"mended %v: failing %q, summary %q", mended, r.Failing, r.Summary)
 		// The decision about it was based on an input that shows it.
 		var in decider.EvaluateProgressInput
 		if n := p.lastNote(); !mended {

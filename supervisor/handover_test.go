@@ -499,9 +499,8 @@ func TestADocumentThatNobodyHasRead(t *testing.T) {
 			p.call("arbiter", "spawn_orchestrator", `{"prompt":"take it up"}`)
 			testkit.Same(t, "its predecessor", one, p.agent("orch-2").Predecessor)
 			ends(p, "orch-2")
-			if a := p.agent("orch-2"); a.Alive() {
-				t.Errorf("it is %s", a.Status)
-			}
+			a := p.agent("orch-2")
+			testkit.Check(t, !a.Alive(), "it is %s", a.Status)
 			next := p.spawn("take it up")
 			testkit.Same(t, "the predecessor of the next one", one, p.agent(next).Predecessor)
 			p.contains("its brief", p.lastSent(next), "the second half")

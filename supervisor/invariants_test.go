@@ -104,19 +104,13 @@ func checkEffects(t *testing.T, before *State, out []input.Effect) {
 		}
 		switch b := em.Event.Body.(type) {
 		case contract.Notice:
-			if strings.HasPrefix(b.Text, "no move from") {
-				t.Fatalf("the table lacks a move: %s", b.Text)
-			}
+			testkit.Need(t, !strings.HasPrefix(b.Text, "no move from"), "the table lacks a move: %s", b.Text)
 		case contract.Permission:
-			if contract.DecidedBy(b.By) == "" {
-				t.Fatalf("who decided has no words: %+v", b)
-			}
+			testkit.Need(t, contract.DecidedBy(b.By) != "", "who decided has no words: %+v", b)
 		case contract.Session:
 			ended = false // resumed
 		case contract.Message, contract.Question, contract.State:
-			if ended {
-				t.Fatalf("after the end: %T %+v", b, b)
-			}
+			testkit.Need(t, !ended, "after the end: %T %+v", b, b)
 		}
 	}
 }
@@ -193,13 +187,9 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 		}
 		next, out := Apply(s, input.Input{At: at, Body: body})
 		again, out2 := Apply(s, input.Input{At: at, Body: body})
-		if before != fingerprint(t, &s) {
-			t.Fatalf("apply changed its input by %T", body)
-		}
+		testkit.Need(t, before == fingerprint(t, &s), "apply changed its input by %T", body)
 		after := fingerprint(t, &next)
-		if after != fingerprint(t, &again) || !reflect.DeepEqual(out, out2) {
-			t.Fatalf("%T is not deterministic", body)
-		}
+		testkit.Need(t, after == fingerprint(t, &again) && reflect.DeepEqual(out, out2), "%T is not deterministic", body)
 		checkEffects(t, &s, out)
 		checkStep(t, &s, &next, body, out)
 		if (uint64(i)+seed)%16 == 0 { // all steps would take most of the test's time
@@ -495,18 +485,15 @@ func checkRequests(t *testing.T, s *State) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, p := range s.Permission.All() {
-		if seen[p.ID] {
-			t.Fatalf("two requests %s", p.ID)
-		}
+		testkit.Need(t, !seen[p.ID], "two requests %s", p.ID)
 		seen[p.ID] = true
 	}
 	for _, p := range s.Permission.Open {
 		a, _ := s.Agent(p.Params.ID)
 		testkit.Need(t, p.Check || a.Up(), "%s is %s, and its request %s is open", a.ID, a.Status, p.ID)
 	}
-	if len(s.Permission.Open) > 0 && (s.Ending != nil || !s.HumanPresent && s.Permission.Reconsidering == 0) {
-		t.Fatalf("requests are open in a run that ends, or that no human answers: %v", seen)
-	}
+	testkit.Need(t, len(s.Permission.Open) == 0 || s.Ending == nil && (s.HumanPresent || s.Permission.Reconsidering != 0),
+		"requests are open in a run that ends, or that no human answers: %v", seen)
 }
 
 // checkAnswered: no request disappears without an answer. A process that resumes the run keeps those that it does not
@@ -523,9 +510,7 @@ func checkAnswered(t *testing.T, before, after *State, f input.Body, out []input
 	for _, b := range said[contract.Permission](out) {
 		delete(left, b.Request)
 	}
-	if len(left) > 0 {
-		t.Fatalf("%T dropped requests that nobody answered: %v", f, left)
-	}
+	testkit.Need(t, len(left) == 0, "%T dropped requests that nobody answered: %v", f, left)
 }
 
 // requestInput is the end of a request without an answer of a human: it is withdrawn, or changed rules decide
@@ -551,9 +536,8 @@ func checkLeftovers(t *testing.T, s *State) {
 	}
 	of := func(id string) (a Agent) { a, _ = s.Agent(id); return a }
 	ended := func(id, what string) {
-		if a := of(id); a.Gone() {
-			t.Fatalf("%s is gone, and %s", id, what)
-		}
+		a := of(id)
+		testkit.Need(t, !a.Gone(), "%s is gone, and %s", id, what)
 	}
 	for _, q := range s.Handoff.WaitingQuestions {
 		ended(q.Of, "is asked what "+q.By.ID+" waits for")
@@ -602,9 +586,7 @@ func checkRenewing(t *testing.T, s *State) {
 		}
 		to, _ := s.Agent(m.To)
 		held := m.Sent || m.Pauses || s.withholds(&m) || m.To == a.ID && s.Renewal.Withholds(m.Kind)
-		if !held && to.Status == AgentReady {
-			t.Fatalf("a %s to %s is not sent, and nothing holds it", m.Kind, m.To)
-		}
+		testkit.Need(t, held || to.Status != AgentReady, "a %s to %s is not sent, and nothing holds it", m.Kind, m.To)
 	}
 	if a.Status != AgentReady {
 		return
@@ -627,15 +609,12 @@ func checkHeirs(t *testing.T, s *State) {
 	t.Helper()
 	waiting := map[string]bool{}
 	for _, id := range s.Handoff.SuccessorQueue {
-		if waiting[id] {
-			t.Fatalf("%s waits twice", id)
-		}
+		testkit.Need(t, !waiting[id], "%s waits twice", id)
 		waiting[id] = true
 	}
 	for _, p := range s.Permission.Open {
-		if p.Params.Tool == "Check" && !s.Handoff.IsCheck(p.Params.Request) {
-			t.Fatalf("a human is asked for check %s, which no document waits for", p.Params.Request)
-		}
+		testkit.Need(t, p.Params.Tool != "Check" || s.Handoff.IsCheck(p.Params.Request),
+			"a human is asked for check %s, which no document waits for", p.Params.Request)
 	}
 }
 

@@ -315,9 +315,8 @@ func TestFuseAtTheEndOfATurn(t *testing.T) {
 	p.contains("the Arbiter", p.sentTo("arbiter"), "its fuse is spent ($1.2000 of $1.0000)", "fuse_usd")
 	p, one = fused(t, nil)
 	p.costs(one, 1.2, report("done", "all", true))
-	if a := p.agent(one); a.Status == AgentParked || a.Standing != AgentFinished {
-		t.Errorf("who is done is %s, %s", a.Status, a.Standing)
-	}
+	a := p.agent(one)
+	testkit.Check(t, a.Status != AgentParked && a.Standing == AgentFinished, "who is done is %s, %s", a.Status, a.Standing)
 }
 
 // TestDefaultFuse: a quarter of what is left of the run's limit; none without one. A model cannot exceed what the human

@@ -131,9 +131,7 @@ func TestAnOverrideAnswersAQuestion(t *testing.T) {
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What now?"))
 		testkit.Need(t, p.s.Question.Open != nil, "no question")
 		p.mustCommand(body)
-		if p.s.Question.Open != nil {
-			t.Errorf("%T: %q waits for an answer", body, p.s.Question.Text())
-		}
+		testkit.Check(t, p.s.Question.Open == nil, "%T: %q waits for an answer", body, p.s.Question.Text())
 	}
 }
 
@@ -443,9 +441,8 @@ func TestNothingBeginsAfterAReset(t *testing.T) {
 			p.mustCommand(contract.Reset{})
 		}
 		p.say("A loom")
-		if p.s.Task.Text != "A loom" || of == runconfig.DeciderRules && p.s.Task.Phase != machine.Selecting {
-			t.Errorf("%s: %q in %s", of, p.s.Task.Text, p.s.Task.Phase)
-		}
+		testkit.Check(t, p.s.Task.Text == "A loom" && (of != runconfig.DeciderRules || p.s.Task.Phase == machine.Selecting),
+			"%s: %q in %s", of, p.s.Task.Text, p.s.Task.Phase)
 	}
 }
 

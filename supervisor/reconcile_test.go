@@ -79,9 +79,8 @@ func TestDeliveryStatuses(t *testing.T) {
 					testkit.Same(t, "sent to generation", 2, after[0].Generation)
 					p.proven(id)
 					begun := c.fate == bridge.DeliveryBegun || c.fate == bridge.DeliveryEnded
-					if got := p.saidDelivered()[m.MessageID]; got > 0 != begun {
-						t.Errorf("delivered was said %d times, and the model had begun: %v", got, begun)
-					}
+					got := p.saidDelivered()[m.MessageID]
+					testkit.Check(t, got > 0 == begun, "delivered was said %d times, and the model had begun: %v", got, begun)
 					p.speaks(id)
 					testkit.Same(t, "delivered was said times", 1, p.saidDelivered()[m.MessageID])
 				})

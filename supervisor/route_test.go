@@ -219,9 +219,8 @@ func TestCeilingOfExchanges(t *testing.T) {
 		p.s.Conversation.Exchanges)
 	testkit.Check(t, p.agent(id).Status != AgentBusy, "the talk goes on while a human is awaited")
 	p.say("go on")
-	if p.s.Conversation.Held || p.agent(id).Status != AgentBusy && p.agent("arbiter").Status != AgentBusy {
-		t.Error("a human's word did not let them go on")
-	}
+	testkit.Check(t, !p.s.Conversation.Held && (p.agent(id).Status == AgentBusy || p.agent("arbiter").Status == AgentBusy),
+		"a human's word did not let them go on")
 }
 
 // TestCeilingWithoutAHuman: the limit ends the run wherever it is reached – by a report, a question, an answer

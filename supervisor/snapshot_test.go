@@ -56,9 +56,8 @@ func goesOnTheSame(t *testing.T, before string, in input.Input, after string, ou
 	if reflect.DeepEqual(out, effects) { // nearly always, and much faster than cmp
 		return
 	}
-	if !cmp.Equal(out, effects, cmpopts.EquateEmpty(), cmp.Exporter(func(reflect.Type) bool { return true })) {
-		t.Fatalf("after a snapshot %T leads to other effects:\n%+v\n%+v", in.Body, out, effects)
-	}
+	testkit.Need(t, cmp.Equal(out, effects, cmpopts.EquateEmpty(), cmp.Exporter(func(reflect.Type) bool { return true })),
+		"after a snapshot %T leads to other effects:\n%+v\n%+v", in.Body, out, effects)
 }
 
 // TestStateIsAllEncoded: a snapshot contains every field of the state. Types that encoding/json omits, or

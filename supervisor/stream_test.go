@@ -39,9 +39,8 @@ func (l *stream) follow(t *testing.T, at time.Time, before, after *State, f inpu
 		id := em.Event.ID
 		l.playback.Add(at, em.Event)
 		if l.ended {
-			if _, ok := em.Event.Body.(contract.Session); !ok {
-				t.Fatalf("%T: %T after the result", f, em.Event.Body)
-			}
+			_, ok := em.Event.Body.(contract.Session)
+			testkit.Need(t, ok, "%T: %T after the result", f, em.Event.Body)
 		}
 		switch b := em.Event.Body.(type) {
 		case contract.Session:
@@ -62,9 +61,7 @@ func (l *stream) follow(t *testing.T, at time.Time, before, after *State, f inpu
 				}
 			}
 		case contract.Delivered:
-			if l.messages[b.MessageID] == "" {
-				t.Fatalf("%T: %s was delivered, and never sent", f, b.MessageID)
-			}
+			testkit.Need(t, l.messages[b.MessageID] != "", "%T: %s was delivered, and never sent", f, b.MessageID)
 		case contract.Plan:
 			plan = &b
 		case contract.Question:
@@ -89,9 +86,8 @@ func (l *stream) follow(t *testing.T, at time.Time, before, after *State, f inpu
 			after.Task.Plan, plan)
 	}
 	if c, ok := f.(input.Command); ok && before.Ending == nil {
-		if _, later := c.Command.Body.(contract.Revert); answers != 1 && !later {
-			t.Fatalf("%+v was answered %d times", c.Command.Body, answers)
-		}
+		_, later := c.Command.Body.(contract.Revert)
+		testkit.Need(t, answers == 1 || later, "%+v was answered %d times", c.Command.Body, answers)
 	}
 	waits := map[string]bool{}
 	for _, i := range InboxOf(after) {
@@ -105,9 +101,8 @@ func (l *stream) follow(t *testing.T, at time.Time, before, after *State, f inpu
 		}
 	}
 	for _, m := range after.Conversation.Mail {
-		if to := l.messages[m.ID]; to != m.To {
-			t.Fatalf("%T: a %s of %s waits for %s, and was sent to %q", f, m.Kind, m.From, m.To, to)
-		}
+		to := l.messages[m.ID]
+		testkit.Need(t, to == m.To, "%T: a %s of %s waits for %s, and was sent to %q", f, m.Kind, m.From, m.To, to)
 	}
 	if after.Ending != nil {
 		return
@@ -127,18 +122,16 @@ func (l *stream) follow(t *testing.T, at time.Time, before, after *State, f inpu
 	}
 	for _, p := range after.Permission.All() {
 		asks, _ := f.(input.PermissionAsked) // random requests share names
-		if open, told := requests[p.ID]; told && !open && asks.Params.Request != p.ID {
-			t.Fatalf("%T: request %s was answered, and is open", f, p.ID)
-		}
+		open, told := requests[p.ID]
+		testkit.Need(t, !told || open || asks.Params.Request == p.ID, "%T: request %s was answered, and is open", f, p.ID)
 	}
 	known := map[string]bool{}
 	for _, i := range InboxOf(before) {
 		known[i.ID] = true
 	}
 	for _, i := range InboxOf(after) {
-		if !known[i.ID] && !asked[i.ID] && !requests[i.ID] && !(i.Kind.Chosen() && offered) {
-			t.Fatalf("%T: %s waits for the human, and no event says so", f, i.ID)
-		}
+		testkit.Need(t, known[i.ID] || asked[i.ID] || requests[i.ID] || i.Kind.Chosen() && offered,
+			"%T: %s waits for the human, and no event says so", f, i.ID)
 	}
 }
 
@@ -148,9 +141,7 @@ func (l *stream) checkPlayback(t *testing.T, f input.Body, s *State) {
 	p := l.playback.Snapshot()
 	same := func(what string, state, played any) {
 		t.Helper()
-		if state != played {
-			t.Fatalf("%T: %s: the state says %v, the playback %v", f, what, state, played)
-		}
+		testkit.Need(t, state == played, "%T: %s: the state says %v, the playback %v", f, what, state, played)
 	}
 	same("the cost", fmt.Sprintf("%.6f", s.Budget.CostUSD), fmt.Sprintf("%.6f", p.Budget.CostUSD))
 	same("all costs", fmt.Sprintf("%.6f", s.Spent()), fmt.Sprintf("%.6f", p.Spent()))

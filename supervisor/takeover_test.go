@@ -38,9 +38,8 @@ func (p *play) take(id string, until TakeoverStage) {
 		{TakeoverOpening, func() { p.do(input.PTYOpened{Agent: p.agent(id).AgentRef}) }},
 	}
 	for _, s := range steps {
-		if a := p.agent(id); a.Takeover == nil || a.Takeover.Stage != s.stage {
-			p.t.Fatalf("%s: stage %+v, want %s", id, a.Takeover, s.stage)
-		}
+		a := p.agent(id)
+		testkit.Need(p.t, a.Takeover != nil && a.Takeover.Stage == s.stage, "%s: stage %+v, want %s", id, a.Takeover, s.stage)
 		if s.stage == until {
 			return
 		}

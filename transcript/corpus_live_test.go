@@ -78,9 +78,8 @@ actors:
 	left := l.waitFor("again", "test -e again")
 	l.agrees("in a tool again")
 	l.kill()
-	if p, err := os.FindProcess(left); err != nil || p.Kill() != nil {
-		t.Errorf("a killed CLI leaves its tools behind, and pid %d is not there", left)
-	}
+	p, err := os.FindProcess(left)
+	testkit.Check(t, err == nil && p.Kill() == nil, "a killed CLI leaves its tools behind, and pid %d is not there", left)
 	l.start("--resume", l.session())
 	l.follows("right after a resume")
 	l.sendAndWait("are you back?")

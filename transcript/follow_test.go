@@ -58,7 +58,7 @@ func change(t *testing.T, root, line string) {
 	var err error
 	switch op {
 	case "append":
-		appendTo(t, path, testkit.Must(strconv.Unquote(arg))(t))
+		testkit.Append(t, path, testkit.Must(strconv.Unquote(arg))(t))
 	case "write":
 		err = os.WriteFile(path, []byte(testkit.Must(strconv.Unquote(arg))(t)), 0o600)
 	case "truncate":
@@ -503,20 +503,10 @@ func TestFollowerOfDamage(t *testing.T) {
 		for rest := text; rest != ""; {
 			piece := rest[:min(size, len(rest))]
 			rest = rest[len(piece):]
-			changes = append(changes, func() { appendTo(t, path, piece) })
+			changes = append(changes, func() { testkit.Append(t, path, piece) })
 		}
 		testkit.Same(t, fmt.Sprintf("in pieces of %d", size), want, followed(t, &Follower{Path: path}, changes...))
 	}
-}
-
-func appendTo(t testing.TB, path, text string) {
-	t.Helper()
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err == nil {
-		_, err = f.WriteString(text)
-		err = errors.Join(err, f.Close())
-	}
-	testkit.OK(t, err)
 }
 
 // A file that cannot be read any more, because another machine has replaced it, blocks nothing.
@@ -586,13 +576,13 @@ func TestWatcherIsNotified(t *testing.T) {
 	bell, forget := w.Watch(path)
 	other, _ := w.Watch(filepath.Join(t.TempDir(), "other.jsonl"))
 	for _, what := range []string{"the file is created", "it grows", "it grows again"} {
-		appendTo(t, path, "{}\n")
+		testkit.Append(t, path, "{}\n")
 		rings(bell, what)
 	}
 	testkit.Check(t, len(other) == 0, "the bell of another directory rang")
 	forget()
 	again, _ := w.Watch(path)
-	appendTo(t, path, "{}\n")
+	testkit.Append(t, path, "{}\n")
 	rings(again, "it is watched again")
 
 	soon := NewWatcher(time.Millisecond, 20*time.Millisecond)
@@ -609,7 +599,7 @@ func TestWatcherIsNotified(t *testing.T) {
 		for !watched() {
 			rings(bell, "the interval is over")
 		}
-		appendTo(t, late, "{}\n")
+		testkit.Append(t, late, "{}\n")
 		rings(bell, "a file appears in a new directory")
 		testkit.OK(t, os.RemoveAll(filepath.Dir(late)))
 		for watched() {

@@ -69,9 +69,7 @@ func Play(t *testing.T, w, h int, scene func(s *Stage)) {
 // has ended before.
 func (s *Stage) Start(run func() error, stop func()) {
 	s.T.Helper()
-	if s.ended != nil && !s.Ended() {
-		s.T.Fatal("the stage is taken: one program at a time")
-	}
+	testkit.Need(s.T, s.ended == nil || s.Ended(), "the stage is taken: one program at a time")
 	s.stop, s.ended = stop, make(chan struct{})
 	go func() {
 		defer close(s.ended)

@@ -289,9 +289,8 @@ func TestWork(t *testing.T) {
 			}
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			if d := of[bridge.Delivered](r); len(d) != 1 || d[0].MessageID != id || d[0].Proof != bridge.ProofWritten {
-				t.Errorf("delivered: %+v", d)
-			}
+			d := of[bridge.Delivered](r)
+			testkit.Check(t, len(d) == 1 && d[0].MessageID == id && d[0].Proof == bridge.ProofWritten, "delivered: %+v", d)
 			tool := "Write"
 			if name == codex {
 				tool = "Bash"
@@ -470,9 +469,8 @@ func TestResume(t *testing.T) {
 			r.cfg.Resume, r.cfg.MakeSession = true, r.agent.Info().MakeSession
 			r.events = nil
 			if traitsOf(&r.make).forgets {
-				if err := r.tryLaunch(); err == nil || err.(*bridge.RPCError).Category != bridge.CatResume {
-					t.Errorf("it was loaded: %v", err)
-				}
+				err := r.tryLaunch()
+				testkit.Check(t, err != nil && err.(*bridge.RPCError).Category == bridge.CatResume, "it was loaded: %v", err)
 				return
 			}
 			r.launch(first, second, "never")
@@ -484,9 +482,8 @@ func TestResume(t *testing.T) {
 			testkit.Check(t, turn.Outcome == bridge.TurnDone && turn.Verdict != nil, "afterwards: %+v", turn)
 			r.cfg.MakeSession = "no-such"
 			r.stop(false)
-			if err := r.tryLaunch(); err == nil || err.(*bridge.RPCError).Category != bridge.CatResume {
-				t.Errorf("another session: %v", err)
-			}
+			err := r.tryLaunch()
+			testkit.Check(t, err != nil && err.(*bridge.RPCError).Category == bridge.CatResume, "another session: %v", err)
 		})
 	}
 }

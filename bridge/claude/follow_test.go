@@ -71,9 +71,7 @@ func (f *following) begin() *following {
 func (f *following) write(lines ...string) {
 	f.t.Helper()
 	testkit.OK(f.t, os.MkdirAll(filepath.Dir(f.path), 0o700))
-	file := testkit.Must(os.OpenFile(f.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600))(f.t)
-	defer file.Close()
-	testkit.Must(file.WriteString(strings.Join(lines, "")))(f.t)
+	testkit.Append(f.t, f.path, strings.Join(lines, ""))
 }
 
 func (f *following) assistant(id string, tokens int, more string) string {

@@ -31,21 +31,13 @@ func onlyLinux(t *testing.T) {
 
 func (s *stageOf) probe() bridge.ProbeResult { return s.agent.Probe(context.Background()) }
 
-// tempDir is short: the CLI keeps sockets in its temporary directory.
-func tempDir(t *testing.T) string {
-	t.Helper()
-	dir := testkit.Must(os.MkdirTemp("", "p"))(t)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 func TestProbe(t *testing.T) {
 	onlyLinux(t)
 	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		burn := bash("echo some words; touch ready; while :; do :; done")
 		s, _ := stageFor(t, spec, verdictReply, reply{tools: []call{burn}})
-		s.cfg.Env["TMPDIR"] = tempDir(t)
+		s.cfg.Env["TMPDIR"] = testkit.ShortDir(t) // the CLI keeps sockets there
 		s.launch()
 		idle := s.probe()
 		testkit.Check(t, idle.Answered && idle.Processes >= 1 && idle.RSSBytes >= 1<<20 && !idle.Stopped &&
@@ -187,7 +179,7 @@ func TestProbeSeesConsumption(t *testing.T) {
 	t.Parallel()
 	s, _ := stageFor(t, standInSpec(t), verdictReply)
 	s.cfg.Env["ARBITER_STANDIN_FAULT"] = "bloat:200M,fill:3M,fork-storm:50,quiet"
-	s.cfg.Env["TMPDIR"] = tempDir(t)
+	s.cfg.Env["TMPDIR"] = testkit.ShortDir(t) // the CLI keeps sockets there
 	s.launch()
 	before := s.probe()
 	s.send("go")

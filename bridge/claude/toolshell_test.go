@@ -84,9 +84,8 @@ func TestToolShellIsNotReplaced(t *testing.T) {
 			for range 20 {
 				testkit.Works(t, "writeToolShell", testkit.Err(writeToolShell(dir, fmt.Appendf(nil, "#!/bin/sh\necho %d\n", i%2))))
 			}
-			if after, again := os.Stat(path); err != nil || again != nil || !os.SameFile(before, after) {
-				t.Errorf("it was replaced: %v, %v", err, again)
-			}
+			after, again := os.Stat(path)
+			testkit.Check(t, err == nil && again == nil && os.SameFile(before, after), "it was replaced: %v, %v", err, again)
 		})
 	}
 	work.Wait()

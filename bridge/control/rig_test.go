@@ -179,9 +179,7 @@ func foreignUser(*net.UnixConn) Peer {
 // listen makes a socket with a short enough path.
 func listen(t *testing.T) (*net.UnixListener, string) {
 	t.Helper()
-	dir := testkit.Must(os.MkdirTemp("/tmp", "ctl-"))(t)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	path := filepath.Join(dir, "s")
+	path := filepath.Join(testkit.ShortDir(t), "s")
 	l := testkit.Must(net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))(t)
 	return l, path
 }

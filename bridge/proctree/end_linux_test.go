@@ -460,9 +460,8 @@ func TestLiveTurnInANamespace(t *testing.T) {
 			if s.Isolation == proctree.NoNamespace {
 				t.Skip("no namespace is to be had here")
 			}
-			if err := c.Wait(); err != nil || s.Isolation != want {
-				t.Errorf("isolation %s, want %s; the arbiter: %v", s.Isolation, want, err)
-			}
+			err := c.Wait()
+			testkit.Check(t, err == nil && s.Isolation == want, "isolation %s, want %s; the arbiter: %v", s.Isolation, want, err)
 			testkit.Check(t, s.Turn.Outcome == bridge.TurnDone && s.Turn.Text == "It is done.", "turn: %+v", s.Turn)
 			testkit.Includes(t, "the tool said", strings.Join(s.Results, "\n"), "first=1 seen=few")
 			testkit.Empty(t, "left", proctree.Survivors(testkit.Run(t)))

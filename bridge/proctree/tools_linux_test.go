@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -31,7 +30,7 @@ func again(program, name string, args ...string) *exec.Cmd {
 // judged runs a role that prints "ok", or what went wrong, and ends.
 func judged(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	var out words
+	var out testkit.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	c := testkit.Must(Start(cmd, Mark{Run: testkit.Run(t)}))(t)
 	t.Cleanup(func() { kill(t, c); Sweep(testkit.Run(t), "") })
@@ -45,24 +44,6 @@ func judged(t *testing.T, cmd *exec.Cmd) {
 		t.Skip(reason)
 	}
 	testkit.Check(t, output == "ok" && c.State().Success(), "%v: %s", c.State(), output)
-}
-
-// words collects output; os/exec copies into it from a goroutine of its own.
-type words struct {
-	mu  sync.Mutex
-	all strings.Builder
-}
-
-func (w *words) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.all.Write(b)
-}
-
-func (w *words) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.all.String()
 }
 
 // verdict ends a role that [judged] runs.

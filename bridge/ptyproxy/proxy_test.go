@@ -298,9 +298,8 @@ func TestKeyIsFound(t *testing.T) {
 			}
 			testkit.Check(t, i != len(typed)-1, "%q byte by byte is not found", typed)
 		}
-		if !strings.HasPrefix(typed, passed.String()) {
-			t.Errorf("%q byte by byte: %q is the child's", typed, passed.String())
-		}
+		testkit.Check(t, strings.HasPrefix(typed, passed.String()),
+			"%q byte by byte: %q is the child's", typed, passed.String())
 	}
 }
 

@@ -138,9 +138,8 @@ done
 exec `+c.run+w.cfg.Program+` "${a[@]}" "$@"
 `)
 			testkit.OK(t, os.Chmod(program, 0o755))
-			if r := w.trial(t, program); !r.Holds || r.Scratch || !strings.Contains(r.ScratchReason, c.want) {
-				t.Errorf("%+v, want %q", r, c.want)
-			}
+			r := w.trial(t, program)
+			testkit.Check(t, r.Holds && !r.Scratch && strings.Contains(r.ScratchReason, c.want), "%+v, want %q", r, c.want)
 			testkit.Same(t, "left behind", "", w.files(t))
 		})
 	}

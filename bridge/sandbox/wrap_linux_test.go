@@ -94,8 +94,7 @@ func TestProbeInsideSandbox(t *testing.T) {
 // are, as are those of the workspace.
 func TestSockets(t *testing.T) {
 	w := newWorld(t)
-	dir := testkit.Must(os.MkdirTemp("", "s"))(t)
-	defer os.RemoveAll(dir)
+	dir := testkit.ShortDir(t)
 	w.cfg.Hide = append(w.cfg.Hide, dir)
 	w.cfg.Reach = []string{filepath.Join(dir, "open")}
 	reached := map[string]bool{filepath.Join(dir, "closed"): false, filepath.Join(dir, "open"): true,

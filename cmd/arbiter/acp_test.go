@@ -293,7 +293,7 @@ type acpStep struct {
 // talks runs a conversation. It calls between after each step; then the conversation continues.
 func talks(t *testing.T, cmd *exec.Cmd, between func(acpStep)) []acpStep {
 	t.Helper()
-	var errs shared
+	var errs testkit.Buffer
 	cmd.Stderr, cmd.WaitDelay = &errs, waitTimeout
 	in := testkit.Must(cmd.StdinPipe())(t)
 	out, err := cmd.StdoutPipe()
@@ -380,7 +380,7 @@ func (h *testHome) edits(capabilities string, args ...string) *acpEditor {
 		ended: make(chan struct{})}
 	e.cmd = exec.Command("arbiter", append([]string{"acp", "--"}, args...)...)
 	e.cmd.Env, e.cmd.Dir = h.env, h.work
-	var errs shared
+	var errs testkit.Buffer
 	e.cmd.Stderr = &errs
 	e.in = testkit.Must(e.cmd.StdinPipe())(h.t)
 	out := testkit.Must(e.cmd.StdoutPipe())(h.t)

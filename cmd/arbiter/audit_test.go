@@ -261,9 +261,7 @@ func forgeRecord(t *testing.T, path, run string, payload []byte) {
 	binary.LittleEndian.PutUint32(f, crc32.Update(crc32.Checksum([]byte(run), table), table, f[4:]))
 	// Append only: if the file were written anew, it would be empty for a moment, and that would be detected as
 	// another change.
-	file := testkit.Must(os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0))(t)
-	testkit.Must(file.Write(f))(t)
-	testkit.OK(t, file.Close())
+	testkit.Append(t, path, f)
 }
 
 // TestForgedDuringTheRun: an agent appends a forged human message to the journal of its own run. The run never

@@ -332,7 +332,7 @@ const scaleHops = 1000
 
 func scale(b *testing.B, agents int) {
 	b.Helper()
-	work, gauges := b.TempDir(), shortDir(b)
+	work, gauges := b.TempDir(), testkit.ShortDir(b)
 	testkit.OK(b, os.WriteFile(filepath.Join(work, "hops"), []byte(strconv.Itoa(scaleHops)), 0o600))
 	cmd := unlimited(b, "crowd-player", gauges, work, serve(b, crowdPlay(agents)), "--max-orchestrators",
 		strconv.Itoa(agents))

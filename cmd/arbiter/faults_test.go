@@ -26,9 +26,8 @@ import (
 
 func (s *script) oneError(want bridge.Category) {
 	s.t.Helper()
-	if e := collect[contract.Error](s); len(e) != 1 || e[0].Category != want || e[0].Message == "" {
-		s.t.Errorf("errors %+v, want one of %s", e, want)
-	}
+	e := collect[contract.Error](s)
+	testkit.Check(s.t, len(e) == 1 && e[0].Category == want && e[0].Message != "", "errors %+v, want one of %s", e, want)
 }
 
 // faultScenario is a play in which the API has a fault for each request of the Arbiter.

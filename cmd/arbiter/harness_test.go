@@ -214,25 +214,7 @@ type script struct {
 	bad    error
 	change chan struct{} // capacity 1: something was read, or the output ended
 	ended  chan struct{}
-	stderr shared
-}
-
-// shared is a buffer that is read while a process still writes to it.
-type shared struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *shared) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *shared) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
+	stderr testkit.Buffer
 }
 
 // prepare prepares an arbiter to be run with a private home and, of our environment, only PATH.
@@ -642,14 +624,6 @@ func (s *script) dump() string {
 		fmt.Fprintf(&b, "%4d %-10s %-14s %.240s\n", l.Seq, l.ID, l.Body.EventName(), raw)
 	}
 	return b.String()
-}
-
-// shortDir creates a private directory with a path short enough for a socket in it.
-func shortDir(t testing.TB) string {
-	t.Helper()
-	dir := testkit.Must(os.MkdirTemp("/tmp", "short"))(t)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
 }
 
 // sums reports whether a result has this summary of the Arbiter, apart from what the supervisor found open.

@@ -34,7 +34,7 @@ const hookEventText = `{"hook_event_name":"PostToolUse","session_id":"s","tool_n
 // answering returns the path of a socket on which f serves each connection.
 func answering(t *testing.T, f func(net.Conn)) string {
 	t.Helper()
-	socket := filepath.Join(shortDir(t), "s")
+	socket := filepath.Join(testkit.ShortDir(t), "s")
 	l := testkit.Must(net.Listen("unix", socket))(t)
 	done := make(chan struct{})
 	go func() {
@@ -237,7 +237,7 @@ func (r *hookedRun) token(server *host.HooksService) string {
 // between a run that answers and a program that does nothing.
 func BenchmarkHook(b *testing.B) {
 	arbiter := releaseProgram(b)
-	dir := shortDir(b)
+	dir := testkit.ShortDir(b)
 	const session = "33e2ace1-d4bc-47dd-9200-fa457d13e61f"
 	run := newHookedRun(session, 70, 85)
 	server := host.ServeHooks(dir, run, &host.Terminals{}, slog.New(slog.DiscardHandler))
@@ -287,7 +287,7 @@ func TestTerminalIsNotCompacted(t *testing.T) {
 		full(21_000, says("It is done."))})))
 	session := uuid.NewString()
 	run := newHookedRun(session, 99, 99.5)
-	server := host.ServeHooks(shortDir(t), run, &host.Terminals{}, slog.New(slog.DiscardHandler))
+	server := host.ServeHooks(testkit.ShortDir(t), run, &host.Terminals{}, slog.New(slog.DiscardHandler))
 	// The session is a descendant of arbiter, like one in a terminal of the run: its hooks send the token that
 	// they have from the CLI's environment.
 	token := run.token(server)
@@ -329,7 +329,7 @@ func TestTerminalIsNotCompacted(t *testing.T) {
 // sessions, and reports an event for it.
 func TestHookAsksTheRun(t *testing.T) {
 	scenario := scenarioFile(t, playOf(arbiter([]object{asksHuman("Which way?"), complete("s")})))
-	state := shortDir(t)
+	state := testkit.ShortDir(t)
 	s := start(t, nil, "--stand-in", "--json", "--state-dir", state, "--scenario", scenario, "--task", "Speak")
 	await[contract.Question](s, "a question", nil)
 	session := await[contract.Spawn](s, "the Arbiter's session", nil).SessionID

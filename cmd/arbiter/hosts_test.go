@@ -599,9 +599,8 @@ func TestCheckHost(t *testing.T) {
 		ssh.Relay.Hole()
 		defer ssh.Relay.Restore()
 		_, found := s.checked(1, "--wait=1s", "box")
-		if f := found["bridge"]; !strings.Contains(f.Found, "no answer within 1s") || !strings.Contains(f.Fix, "--wait") {
-			t.Errorf("%+v", found)
-		}
+		f := found["bridge"]
+		testkit.Check(t, strings.Contains(f.Found, "no answer within 1s") && strings.Contains(f.Fix, "--wait"), "%+v", found)
 	})
 	for line, want := range map[string]string{
 		"check": "give one host", "check here": "arbiter doctor checks it", "check mars": `there is no host "mars" in`,

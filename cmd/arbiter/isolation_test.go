@@ -45,9 +45,8 @@ func TestRehearsalIsAlone(t *testing.T) {
 		env := testkit.Must(os.ReadFile(filepath.Join(collect[contract.Session](s)[0].CWD, "env.txt")))(t)
 		testkit.Excludes(t, "the shell of an agent sees", string(env), "secret", user, "HTTPS_PROXY=http", "http_proxy=http",
 			"NODE_OPTIONS", "BASH_ENV", "USE_BEDROCK")
-		if entries, err := os.ReadDir(user); err != nil || len(entries) > 0 {
-			t.Errorf("the user's configuration was written to: %v %v", entries, err)
-		}
+		entries, err := os.ReadDir(user)
+		testkit.Check(t, err == nil && len(entries) == 0, "the user's configuration was written to: %v %v", entries, err)
 	})
 }
 

@@ -148,7 +148,7 @@ func TestOfASilentRun(t *testing.T) {
 type onlooker struct {
 	t         *testing.T
 	cmd       *exec.Cmd
-	out, errs shared
+	out, errs testkit.Buffer
 }
 
 func (s *script) look(args ...string) *onlooker {
@@ -249,7 +249,7 @@ type cutter struct {
 
 func cutBetween(t *testing.T, socket string) *cutter {
 	t.Helper()
-	dir := shortDir(t) // the path of the run's socket may be too long
+	dir := testkit.ShortDir(t) // the path of the run's socket may be too long
 	c := &cutter{real: filepath.Join(dir, "real"), conns: make(chan net.Conn, 8)}
 	if target, err := os.Readlink(socket); err == nil {
 		c.real = target

@@ -105,7 +105,7 @@ func (m *made) start(play string, args ...string) *script {
 		m.claude = []string{"--stand-in"}
 	}
 	// A real make takes its time to start on a busy machine: how long is no matter of these tests.
-	s := start(m.t, []string{"TMPDIR=" + shortDir(m.t)}, // for the sockets of tools
+	s := start(m.t, []string{"TMPDIR=" + testkit.ShortDir(m.t)}, // for the sockets of tools
 		slices.Concat(m.claude, []string{"--json", "--config", m.config, "--start-timeout", "90s", "--scenario",
 			scenarioFile(m.t, play), "--task", cmp.Or(m.task, "Do it")}, args)...)
 	s.offScript = true

@@ -27,7 +27,8 @@ func (s *script) hears(event string) {
 
 // TestMistakesCost: a mistake that a model repeats costs three requests, or four where the CLI itself asks again, or is
 // none. The model, or the Arbiter in its place, reads what is wrong, and an event tells the human. Those that only the
-// supervisor refuses are in its TestMistakes. O7, reports for ever, is in its TestReportsWithoutAChangePause.
+// supervisor refuses or reads, such as A2, A20 and O4, are in its TestMistakes. O7, reports for ever, is in its
+// TestReportsWithoutAChangePause.
 func TestMistakesCost(t *testing.T) {
 	t.Parallel()
 	const (
@@ -49,12 +50,10 @@ func TestMistakesCost(t *testing.T) {
 		exit          contract.Exit
 		real          bool // the stand-in does not imitate this
 	}{
-		{"A2 no such decision", "arbiter", "", `verdict: {decision: ADDRESS_USER, message: m}`, 3,
-			"give one of ADDRESS_HUMAN", invalid, goesOn, false},
-		{"A3 two verdicts", "arbiter", summons, `use: [{tool: StructuredOutput, input: {decision: RETRY, message: m, ` +
-			`to: orch-9}}], verdict: {decision: CONTINUE, message: m}`, 2, "", taken, goesOn, true},
 		{"A4 a text", "arbiter", "", `say: I shall think.`, 4, "end the turn by calling StructuredOutput", invalid,
 			goesOn, false},
+		{"A3 two verdicts", "arbiter", summons, `use: [{tool: StructuredOutput, input: {decision: RETRY, message: m, ` +
+			`to: orch-9}}], verdict: {decision: CONTINUE, message: m}`, 2, "", taken, goesOn, true},
 		{"A5 300 kB", "arbiter", "", `verdict: {decision: ADDRESS_HUMAN, message: "` + strings.Repeat("word ", 60_000) +
 			`"}`, 1, "", "question word word", goesOn, false}, // the human reads it whole
 		{"A7 an empty brief", "arbiter", `{use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: " "}}]}, ` +
@@ -72,7 +71,6 @@ func TestMistakesCost(t *testing.T) {
 			"result " + notWorked, contract.ExitComplete, false},
 		{"A19 waits for nobody", "arbiter", "", `verdict: {decision: CONTINUE, message: m}`, 3, "none is at work", invalid,
 			goesOn, false},
-		{"A20 lower case", "arbiter", summons, `verdict: {decision: continue, message: m}`, 2, "", taken, goesOn, false},
 		{"A22 in one string", "arbiter", "", `verdict: {verdict: "{}"}`, 4, "must have required property 'decision'",
 			invalid, goesOn, true},
 		{"a wrong type", "arbiter", "", `verdict: {decision: CONTINUE, message: 1}`, 4,
@@ -80,8 +78,6 @@ func TestMistakesCost(t *testing.T) {
 			true},
 		{"O3 checks as texts", "orchestrator", "", `verdict: {kind: done, message: m, handoff: {` + document +
 			`, proofs: [make]}}`, 4, "/handoff/proofs/0: must be object", invalid, goesOn, true},
-		{"O4 a text", "orchestrator", "", `say: I am finished.`, 4, "end the turn by calling StructuredOutput", invalid,
-			goesOn, false},
 		{"O5 no checks", "orchestrator", "", done, 1, unproven, "result " + unproven, contract.ExitComplete, false},
 		{"O7 in a fence", "orchestrator", "", "say: \"```json\\n{\\\"kind\\\":\\\"done\\\",\\\"message\\\":\\\"m\\\"," +
 			"\\\"handoff\\\":{\\\"accomplished\\\":[\\\"a\\\"],\\\"remaining\\\":[]," +

@@ -85,7 +85,7 @@ func soak(t testing.TB, agents int, pace time.Duration) *soaking {
 	script := testkit.Must(rehearsal.Parse("soak.yaml", []byte(soakPlay(agents))))(t)
 	model := testkit.Must(rehearsal.Start(script, rehearsal.Options{Pace: pace}))(t)
 	t.Cleanup(func() { _ = model.Close() })
-	s := &soaking{t: t, gauges: shortDir(t), state: filepath.Join(t.TempDir(), "state")}
+	s := &soaking{t: t, gauges: testkit.ShortDir(t), state: filepath.Join(t.TempDir(), "state")}
 	s.cmd = unlimited(t, "stand-in", s.gauges, t.TempDir(), model, "--state-dir", s.state,
 		"--allow", "Bash(*)", "--max-orchestrators", strconv.Itoa(2*agents))
 	out := testkit.Must(s.cmd.StdoutPipe())(t)
@@ -111,7 +111,7 @@ func unlimited(t testing.TB, player, gauges, work string, model *rehearsal.Serve
 		"LANG=C.UTF-8", "TERM=xterm-256color", gaugeVariable + "=" + gauges, "ANTHROPIC_BASE_URL=" + model.URL(),
 		"ANTHROPIC_API_KEY=" + model.Key(),
 	}
-	var stderr shared
+	var stderr testkit.Buffer
 	cmd.Stderr = &stderr
 	t.Cleanup(func() {
 		if t.Failed() {

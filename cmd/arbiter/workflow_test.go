@@ -125,9 +125,8 @@ func explainsTheFailure(t *testing.T, s *script) {
 		func(o decider.RecoveryOption) decider.DecisionAction { return o.Action })
 	testkit.Same(t, "what can be done",
 		[]decider.DecisionAction{decider.DecisionRetry, decider.DecisionSkip, decider.DecisionFallback}, actions)
-	if c := third.Constraints; c.CurrentIteration != 2 || c.ConsecutiveFailures != 1 || c.TotalFailures != 1 {
-		t.Errorf("constraints %+v", c)
-	}
+	c := third.Constraints
+	testkit.Check(t, c.CurrentIteration == 2 && c.ConsecutiveFailures == 1 && c.TotalFailures == 1, "constraints %+v", c)
 	var fourth decider.EvaluateProgressInput
 	read("4", &fourth)
 	done := testkit.Each(fourth.History,
@@ -317,7 +316,7 @@ func TestNothingToCompareIsNoPass(t *testing.T) {
 
 // aside prepares an arbiter process in the directory of a journal. The directory for its temporary files must
 // have no files of arbiter at the end of the test. (The CLI leaves some of its own.)
-func (r aRun) aside(stdin string, args ...string) (cmd *exec.Cmd, out, errs *shared) {
+func (r aRun) aside(stdin string, args ...string) (cmd *exec.Cmd, out, errs *testkit.Buffer) {
 	r.t.Helper()
 	home := testkit.Must(os.Getwd())(r.t)
 	tmp := r.t.TempDir()
@@ -325,7 +324,7 @@ func (r aRun) aside(stdin string, args ...string) (cmd *exec.Cmd, out, errs *sha
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state"),
 		"XDG_CACHE_HOME=" + host.CacheHome(), "TMPDIR=" + tmp, "LANG=C.UTF-8", "CLAUDE_CODE_MAX_RETRIES=0"}
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = home, strings.NewReader(stdin), waitTimeout
-	out, errs = new(shared), new(shared)
+	out, errs = new(testkit.Buffer), new(testkit.Buffer)
 	cmd.Stdout, cmd.Stderr = out, errs
 	r.t.Cleanup(func() {
 		left, _ := filepath.Glob(filepath.Join(tmp, "arbiter-*"))

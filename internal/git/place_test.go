@@ -147,9 +147,8 @@ func TestLocate(t *testing.T) {
 	}
 	for dir, want := range map[string]error{"bare": ErrBare, "repo/.git": ErrNone, "": ErrNone,
 		"repo/.git/refs": ErrNone} {
-		if p, err := Locate(at(dir)); !errors.Is(err, want) || errors.Is(err, ErrBare) != (want == ErrBare) {
-			t.Errorf("%q: %v, %v", dir, p, err)
-		}
+		p, err := Locate(at(dir))
+		testkit.Check(t, errors.Is(err, want) && errors.Is(err, ErrBare) == (want == ErrBare), "%q: %v, %v", dir, p, err)
 	}
 	p := testkit.Must(Locate(at("repo")))(t)
 	config := testkit.Must(os.ReadFile(at("repo/.git/config")))(t)

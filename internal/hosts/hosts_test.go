@@ -183,9 +183,8 @@ func TestExplain(t *testing.T) {
 		`OCI runtime exec failed: exec failed: exec: "arbiter": executable file not found in $PATH: unknown`,
 		"Error: crun: executable file `arbiter` not found in $PATH: No such file or directory",
 	} {
-		if got := Explain(errors.New(text)); !got.Permanent || !strings.Contains(got.Fix, "install arbiter on the host") {
-			t.Errorf("%s: %+v", text, got)
-		}
+		got := Explain(errors.New(text))
+		testkit.Check(t, got.Permanent && strings.Contains(got.Fix, "install arbiter on the host"), "%s: %+v", text, got)
 	}
 }
 

@@ -202,9 +202,8 @@ func checkMarkdown(t *testing.T, input, out string) {
 			testkit.Check(t, n.Parent().Kind() == ast.KindBlockquote,
 				"Markdown of %q has a fence that is not quoted", input)
 		case ast.KindBlockquote:
-			if k := n.Parent().Kind(); k != ast.KindDocument && k != ast.KindListItem {
-				t.Errorf("Markdown of %q has a quote in a %s", input, k)
-			}
+			k := n.Parent().Kind()
+			testkit.Check(t, k == ast.KindDocument || k == ast.KindListItem, "Markdown of %q has a quote in a %s", input, k)
 		}
 		return ast.WalkContinue, nil
 	}))

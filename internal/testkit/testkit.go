@@ -14,6 +14,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,6 +90,50 @@ func Receive[T any](t testing.TB, what any, from <-chan T) T {
 		t.Fatalf("%v: not within %s", what, waitTimeout)
 		panic("unreachable")
 	}
+}
+
+// ShortDir returns a new directory whose path is short enough for a socket in it, unlike that of t.TempDir.
+func ShortDir(t testing.TB) string {
+	t.Helper()
+	dir := Must(os.MkdirTemp("/tmp", "s"))(t)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// Append adds a text to a file, which it makes if there is none.
+func Append[T string | []byte](t testing.TB, path string, text T) {
+	t.Helper()
+	f := Must(os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600))(t)
+	OK(t, Err(f.Write([]byte(text))), f.Close())
+}
+
+// Buffer is an output that can be read while it is being written, such as by a process.
+type Buffer struct {
+	mu   sync.Mutex
+	text []byte
+	had  int // by Take
+}
+
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text = append(b.text, p...)
+	return len(p), nil
+}
+
+func (b *Buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return string(b.text)
+}
+
+// Take returns what was written since its last call.
+func (b *Buffer) Take() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	from := b.had
+	b.had = len(b.text)
+	return string(b.text[from:])
 }
 
 // Chromium returns the path of the smallest browser that is installed. Without one, the test is skipped.

@@ -195,9 +195,8 @@ func TestUndo(t *testing.T) {
 			testkit.Same(t, fmt.Sprintf("how many of %v", result.Reverted), c.reverted, len(result.Reverted))
 			testkit.Same(t, "differs from before the run", c.differs, differing(before, d.Files()))
 			testkit.Same(t, "the user's part of the repository changed", private, d.Private())
-			if again := run(t, r, false); len(again.Reverted) > 0 || len(again.Kept) != len(result.Kept) {
-				t.Errorf("the second time: %+v", again)
-			}
+			again := run(t, r, false)
+			testkit.Check(t, len(again.Reverted) == 0 && len(again.Kept) == len(result.Kept), "the second time: %+v", again)
 		})
 	}
 }

@@ -637,9 +637,8 @@ func TestNoWorkIsLost(t *testing.T) {
 				places = append(places, all(d, w.Branch))
 			}
 			for _, line := range p.lines[w.Orchestrator] {
-				if !slices.ContainsFunc(places, func(text string) bool { return strings.Contains(text, line) }) {
-					t.Errorf("seed %d: %q of %s (%s) is lost", seed, line, w.Branch, w.Kind)
-				}
+				testkit.Check(t, slices.ContainsFunc(places, func(text string) bool { return strings.Contains(text, line) }),
+					"seed %d: %q of %s (%s) is lost", seed, line, w.Branch, w.Kind)
 			}
 		}
 	}

@@ -52,9 +52,7 @@ type wireStep struct{ Op, Arg string }
 func loadAll(t *testing.T, glob string) (list []*wireCase) {
 	t.Helper()
 	paths, err := filepath.Glob(glob)
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no cases match %s (%v)", glob, err)
-	}
+	testkit.Need(t, err == nil && len(paths) != 0, "no cases match %s (%v)", glob, err)
 	for _, p := range paths {
 		c, err := parseCase(testkit.Must(txtar.ParseFile(p))(t))
 		testkit.Works(t, p, err)
@@ -224,12 +222,10 @@ func look(expr, text string) error {
 
 func TestParseSteps(t *testing.T) {
 	steps, err := parseSteps("# comment\n\n> {bad json\n< {\"type\":\"result\"}\neof\n")
-	if err != nil || len(steps) != 3 || steps[0].Arg != "{bad json" || steps[2].Op != "eof" {
-		t.Errorf("steps = %+v, %v", steps, err)
-	}
+	testkit.Check(t, err == nil && len(steps) == 3 && steps[0].Arg == "{bad json" && steps[2].Op == "eof",
+		"steps = %+v, %v", steps, err)
 	for _, bad := range []string{"wait 5", "eof now", "exit", "< {bad"} {
-		if _, err := parseSteps(bad); err == nil {
-			t.Errorf("parseSteps(%q) accepts it", bad)
-		}
+		_, err := parseSteps(bad)
+		testkit.Check(t, err != nil, "parseSteps(%q) accepts it", bad)
 	}
 }

@@ -70,19 +70,15 @@ func TestFaults(t *testing.T) {
 func TestParseFaults(t *testing.T) {
 	f := testkit.Must(parseFaults("bloat:64M@3, ignore-term,fill:7", ""))(t)
 	f.turn.Store(3)
-	if x, ok := f.on("bloat"); !ok || x.number(0) != 64<<20 {
-		t.Errorf("bloat in turn 3: %+v, %v", x, ok)
-	}
+	x, ok := f.on("bloat")
+	testkit.Check(t, ok && x.number(0) == 64<<20, "bloat in turn 3: %+v, %v", x, ok)
 	if _, ok := f.on("fill"); ok {
 		t.Error("fill strikes in turn 3, not only in turn 1")
 	}
-	if !f.is("ignore-term") {
-		t.Error("ignore-term has ended by turn 3")
-	}
+	testkit.Check(t, f.is("ignore-term"), "ignore-term has ended by turn 3")
 	for _, bad := range []string{"no-such-fault", "bloat@0", "bloat@x"} {
-		if _, err := parseFaults(bad, ""); err == nil {
-			t.Errorf("parseFaults(%q) accepts it", bad)
-		}
+		_, err := parseFaults(bad, "")
+		testkit.Check(t, err != nil, "parseFaults(%q) accepts it", bad)
 	}
 }
 
@@ -92,9 +88,8 @@ func TestReadingStopsInMidLine(t *testing.T) {
 	f := testkit.Must(parseFaults("hang", ""))(t)
 	long := strings.Repeat("x", 1<<20)
 	r := bufio.NewReader(stoppableReader{strings.NewReader("line\n" + long + "\n"), f})
-	if line, err := r.ReadString('\n'); err != nil || line != "line\n" {
-		t.Fatalf("before: %q, %v", line, err)
-	}
+	line, err := r.ReadString('\n')
+	testkit.Need(t, err == nil && line == "line\n", "before: %q, %v", line, err)
 	f.readingStopped.Store(true)
 	if line, err := r.ReadString('\n'); !errors.Is(err, errNotReading) || len(line) > r.Size() {
 		t.Errorf("%d bytes were read of a line of %d, and then %v", len(line), len(long)+1, err)
@@ -104,9 +99,8 @@ func TestReadingStopsInMidLine(t *testing.T) {
 // TestVersion: the stand-in reports the version of the CLI that all tests use, which is pinned.
 func TestVersion(t *testing.T) {
 	pinned := testkit.Must(os.ReadFile(filepath.Join("..", "..", "scripts", "claude.version")))(t)
-	if want := strings.TrimSpace(string(pinned)); version != want {
-		t.Errorf("it says %s, pinned is %s", version, want)
-	}
+	want := strings.TrimSpace(string(pinned))
+	testkit.Check(t, version == want, "it says %s, pinned is %s", version, want)
 }
 
 func TestLineWriterNeverBlocksItsCaller(t *testing.T) {

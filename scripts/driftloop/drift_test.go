@@ -45,9 +45,8 @@ func TestOutcome(t *testing.T) {
 	all.takeOver(cells{"TestLiveStop": ok, "TestLiveAPIErrors": differs + ": the same"})
 	testkit.Check(t, all["TestLiveStop"] == second && all["TestLiveAPIErrors"] == differs+": the same",
 		"after a second try: %v", all)
-	if _, err := read(strings.NewReader("FAIL build failed\n"), false, wire); err == nil {
-		t.Error("what is not JSON was read")
-	}
+	_, err := read(strings.NewReader("FAIL build failed\n"), false, wire)
+	testkit.Check(t, err != nil, "what is not JSON was read")
 }
 
 func TestOutcomeOfCases(t *testing.T) {

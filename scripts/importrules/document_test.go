@@ -37,9 +37,8 @@ func documents(t *testing.T) map[string]string {
 func TestFirstPagesAreShort(t *testing.T) {
 	pages := documents(t)
 	for page, most := range map[string]int{"README.md": 120, "ARCHITECTURE.md": 200} {
-		if n := strings.Count(pages[page], "\n"); n == 0 || n > most {
-			t.Errorf("%s has %d lines, want 1 to %d: move details to a page in docs/", page, n, most)
-		}
+		n := strings.Count(pages[page], "\n")
+		testkit.Check(t, n != 0 && n <= most, "%s has %d lines, want 1 to %d: move details to a page in docs/", page, n, most)
 		for line := range strings.Lines(pages[page]) {
 			testkit.Check(t, strings.HasPrefix(line, "|") || utf8.RuneCountInString(line) <= maxColumns,
 				"%s has a line of more than %d columns: %s", page, maxColumns, line)

@@ -71,10 +71,9 @@ func TestFailures(t *testing.T) {
 			player{arbiter: os.Args[0], out: t.TempDir(), home: filepath.Join(t.TempDir(), "loom")})
 		testkit.Fails(t, name, err, tt.want)
 	}
-	if err := playAll(t.Context(), []string{"none"},
-		player{arbiter: os.Args[0], out: t.TempDir(), home: filepath.Join(t.TempDir(), "loom")}); err == nil {
-		t.Error("a scene that is not was played")
-	}
+	err := playAll(t.Context(), []string{"none"},
+		player{arbiter: os.Args[0], out: t.TempDir(), home: filepath.Join(t.TempDir(), "loom")})
+	testkit.Check(t, err != nil, "a scene that is not was played")
 }
 
 // TestAtRest plays the first picture with the program built from this tree.

@@ -105,9 +105,8 @@ func TestCachedTrustsNoStore(t *testing.T) {
 	} {
 		asker := says(test)
 		c := Cached{Of: Model{Ask: asker, Prompts: plain{}}, Store: holding{found}}
-		if d, err := c.Decide(context.Background(), in); err != nil || d.Source != ByModel || asker.count() != 1 {
-			t.Errorf("%+v was taken: %+v, %v", found, d, err)
-		}
+		d, err := c.Decide(context.Background(), in)
+		testkit.Check(t, err == nil && d.Source == ByModel && asker.count() == 1, "%+v was taken: %+v, %v", found, d, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -620,9 +620,8 @@ func TestFiguresAgreeWithAllThatWas(t *testing.T) {
 				testkit.Need(t, got == nil, "after %d: %s has figures and has not worked", i+1, name)
 				continue
 			}
-			if want := tenth(100 * float64(succeeded) / float64(counted)); got.SuccessRate != want {
-				t.Fatalf("after %d: %s succeeds at %v %%, want %v", i+1, name, got.SuccessRate, want)
-			}
+			want := tenth(100 * float64(succeeded) / float64(counted))
+			testkit.Need(t, got.SuccessRate == want, "after %d: %s succeeds at %v %%, want %v", i+1, name, got.SuccessRate, want)
 			testkit.Need(t, succeeded <= 0 || got.IterationAverage == tenth(float64(untilSuccess)/float64(succeeded)),
 				"after %d: %s needs %v to a success, want %d/%d", i+1, name, got.IterationAverage, untilSuccess,
 				succeeded)

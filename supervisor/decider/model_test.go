@@ -226,9 +226,8 @@ func TestParseDecisionRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseDecision(c.raw, c.point, builtIn())
-			if wrong, ok := errors.AsType[*AnswerError](err); !ok || !strings.Contains(wrong.Problem, c.want) {
-				t.Errorf("error %v, want one that says %q", err, c.want)
-			}
+			wrong, ok := errors.AsType[*AnswerError](err)
+			testkit.Check(t, ok && strings.Contains(wrong.Problem, c.want), "error %v, want one that says %q", err, c.want)
 			testkit.Same(t, "a decision came with the error", Decision{}, got)
 		})
 	}

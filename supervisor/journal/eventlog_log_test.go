@@ -221,9 +221,8 @@ func TestDamage(t *testing.T) {
 				"byte %d of line %d: %v, %v", at, hit+1, list, err)
 			behind := len(list) > hit
 			testkit.Need(t, len(h.Damage) != 0 || !behind, "byte %d of line %d: no damage is reported", at, hit+1)
-			if back := backward(t, bad); !slices.Equal(back, list) {
-				t.Fatalf("byte %d of line %d: forward %v, backward %v", at, hit+1, list, back)
-			}
+			back := backward(t, bad)
+			testkit.Need(t, slices.Equal(back, list), "byte %d of line %d: forward %v, backward %v", at, hit+1, list, back)
 		}
 	}
 }
@@ -466,9 +465,8 @@ func TestCutBelowThePacked(t *testing.T) {
 			return nil
 		})
 		// Of odd inputs there are two lines. The first line cannot be verified: the one before it is lost.
-		if want := 10 + 5 - 1; err != nil || lines != want || len(h.Damage) != 1 {
-			t.Errorf("%d lines of %d, %v, %+v", lines, want, err, h)
-		}
+		want := 10 + 5 - 1
+		testkit.Check(t, err == nil && lines == want && len(h.Damage) == 1, "%d lines of %d, %v, %+v", lines, want, err, h)
 		testkit.OK(t, log.Close(), opening(s, testRun, 0))
 	})
 }

@@ -114,13 +114,6 @@ func forgedFrame(seq uint64, prev uint32) []byte {
 	return b
 }
 
-func addTo(t *testing.T, path string, b []byte) {
-	t.Helper()
-	f := testkit.Must(os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0))(t)
-	testkit.Must(f.Write(b))(t)
-	testkit.OK(t, f.Close())
-}
-
 // TestForgedWhileRunning: another process adds to the journal of a live run. The run notices at the next write,
 // or at its end; the addition never counts.
 func TestForgedWhileRunning(t *testing.T) {
@@ -131,7 +124,7 @@ func TestForgedWhileRunning(t *testing.T) {
 			r := createRun(t, s, testRun, Options{Trouble: func(err error) { told = append(told, err) }})
 			addBatches(t, r, 6, 2)
 			whole, _ := journalOf(2, 2, 2)
-			addTo(t, filepath.Join(r.Dir(), segmentName(1)), forgedFrame(7, crcAfter(whole, 6)))
+			testkit.Append(t, filepath.Join(r.Dir(), segmentName(1)), forgedFrame(7, crcAfter(whole, 6)))
 			want := uint64(6)
 			if !atEnd {
 				want = 9
@@ -231,9 +224,8 @@ func TestOwnFaultsAreNotForeign(t *testing.T) {
 				time.Sleep(10 * eventSync)
 				synctest.Wait()
 				testkit.Works(t, "it did not end", testkit.Err(tr.last()))
-				if slices.ContainsFunc(tr.told, func(err error) bool { return errors.Is(err, ErrForeignWrite) }) {
-					t.Errorf("told is %v", tr.told)
-				}
+				testkit.Check(t, !slices.ContainsFunc(tr.told, func(err error) bool { return errors.Is(err, ErrForeignWrite) }),
+					"told is %v", tr.told)
 				closeRun(t, r)
 				checkTold(t, s, 10)
 			})

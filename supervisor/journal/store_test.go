@@ -367,7 +367,7 @@ func TestRefusedResumeChangesNothing(t *testing.T) {
 	add(t, r, 1, 10)
 	closeRun(t, r)
 	log := filepath.Join(r.Dir(), LogName)
-	addTo(t, log, []byte("{\"another\":\"form\"}\n{\"torn"))
+	testkit.Append(t, log, "{\"another\":\"form\"}\n{\"torn")
 	before := listing(t, r.Dir())
 	refusal := errors.New("another version")
 	_, _, err := s.Open(testRun, 0, Options{}, func(*Recovered) ([]byte, error) { return nil, refusal })

@@ -207,9 +207,8 @@ func TestHostileCommands(t *testing.T) {
 	ask.Ask = mustRules(t, "Bash(evil:*)")
 	named := mustRules(t, "Bash(good *)", "Bash(good)", "WebFetch", "mcp__a")
 	for _, command := range runsEvil {
-		if got := decideBash(deny, command); got != bridge.Deny && got != bridge.Ask {
-			t.Errorf("%q is %q, though evil is denied", command, got)
-		}
+		got := decideBash(deny, command)
+		testkit.Check(t, got == bridge.Deny || got == bridge.Ask, "%q is %q, though evil is denied", command, got)
 		testkit.Same(t, fmt.Sprintf("%q is, although evil needs a permission", command), bridge.Ask,
 			decideBash(ask, command))
 	}
@@ -261,9 +260,8 @@ func TestHostilePaths(t *testing.T) {
 			if name == "~" || name == "/../w/secret/a" {
 				continue // another file; the first below
 			}
-			if got := deny.Decide(r).Behavior; got != bridge.Deny && got != bridge.Ask {
-				t.Errorf("%s %q is %q, though secret is denied", tool, name, got)
-			}
+			got := deny.Decide(r).Behavior
+			testkit.Check(t, got == bridge.Deny || got == bridge.Ask, "%s %q is %q, though secret is denied", tool, name, got)
 		}
 		for _, name := range outside {
 			r := Request{Tool: tool, Input: input("file_path", name)}

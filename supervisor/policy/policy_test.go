@@ -511,9 +511,8 @@ func TestFileRulesHoldForCommands(t *testing.T) {
 		p := Policy{CWD: "/w", Home: "/h", Resolve: linked, Deny: mustRules(t, tt.rule)}
 		for want, commands := range map[string][]string{bridge.Deny: tt.denied, bridge.Ask: tt.asked, "": tt.passed} {
 			for _, command := range commands {
-				if d := p.Decide(Request{Tool: "Bash", Input: bashInput(command)}); d.Behavior != want {
-					t.Errorf("%s: %q is %q, want %q (%s)", tt.rule, command, d.Behavior, want, d.Reason)
-				}
+				d := p.Decide(Request{Tool: "Bash", Input: bashInput(command)})
+				testkit.Check(t, d.Behavior == want, "%s: %q is %q, want %q (%s)", tt.rule, command, d.Behavior, want, d.Reason)
 			}
 		}
 	}
@@ -639,9 +638,8 @@ func TestOnlyReads(t *testing.T) {
 	} {
 		input, _ := json.Marshal(map[string]string{"command": line})
 		p, r := Policy{CWD: "/w", Home: "/h"}, Request{Tool: "Bash", Input: input}
-		if reads, commits := p.OnlyReads(r, false), p.OnlyReads(r, true); reads != want.reads || commits != want.commits {
-			t.Errorf("%s: reads %v, commits %v", line, reads, commits)
-		}
+		reads, commits := p.OnlyReads(r, false), p.OnlyReads(r, true)
+		testkit.Check(t, reads == want.reads && commits == want.commits, "%s: reads %v, commits %v", line, reads, commits)
 	}
 	p := Policy{CWD: "/w"}
 	for tool, want := range map[string]bool{

@@ -343,9 +343,8 @@ func TestTheCLIsQuestionIsAHumans(t *testing.T) {
 			call := toolCall{agent: "orch-1", tool: p.Tool, input: p.Input}
 			d := l.answer(call)
 			granted := name == "make all"
-			if granted != (d.Behavior == bridge.Allow) || !granted && d.Behavior != want {
-				t.Errorf("%s, mode %s: %+v", name, mode, d)
-			}
+			testkit.Check(t, granted == (d.Behavior == bridge.Allow) && (granted || d.Behavior == want),
+				"%s, mode %s: %+v", name, mode, d)
 			if p.Tool != "Bash" {
 				continue
 			}

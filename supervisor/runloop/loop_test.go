@@ -625,9 +625,8 @@ func TestRecordsSayWhoTheyAreFrom(t *testing.T) {
 		for _, r := range kept.records {
 			in := testkit.Must(input.DecodeInput(r.Payload))(t)
 			by[in.From.By]++
-			if agent := in.From.By == "arbiter"; agent != (in.From.Session != "") || agent != (in.From.Gen == 1) {
-				t.Errorf("from %+v: %s", in.From, r.Payload)
-			}
+			agent := in.From.By == "arbiter"
+			testkit.Check(t, agent == (in.From.Session != "") && agent == (in.From.Gen == 1), "from %+v: %s", in.From, r.Payload)
 		}
 		testkit.Check(t, by["arbiter"] != 0 && by["supervisor"] != 0 && by["human"] == 1 && len(by) == 3,
 			"records by sender: %v", by)

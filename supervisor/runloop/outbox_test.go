@@ -147,9 +147,8 @@ func TestHaltComesFirst(t *testing.T) {
 				Command: contract.Command{Ref: "h", Body: contract.Halt{}}})
 			n.begin(func(o *runconfig.Options) { o.Task = "build" })
 			synctest.Wait()
-			if s := n.loop.Snapshot(); !s.Halted || s.Lifecycle.Crashes != 0 {
-				t.Errorf("halted %v, %d crashes", s.Halted, s.Lifecycle.Crashes)
-			}
+			s := n.loop.Snapshot()
+			testkit.Check(t, s.Halted && s.Lifecycle.Crashes == 0, "halted %v, %d crashes", s.Halted, s.Lifecycle.Crashes)
 			n.stop()
 		})
 	}

@@ -448,9 +448,8 @@ func TestOnAHost(t *testing.T) {
 	}
 	testkit.Fails(t, "what is on a host was recorded as trusted here", s.Trust(w.dir, there, "", at))
 	for host, want := range map[string]string{"": near.Hash, "box": there.Hash, "gpu": ""} {
-		if got, ok, err := s.On(host).Trusted(w.dir); err != nil || ok != (want != "") || got.Hash != want {
-			t.Errorf("on %q: %q, %v, %v", host, got.Hash, ok, err)
-		}
+		got, ok, err := s.On(host).Trusted(w.dir)
+		testkit.Check(t, err == nil && ok == (want != "") && got.Hash == want, "on %q: %q, %v, %v", host, got.Hash, ok, err)
 	}
 	forged := pathOf(t, s.On("gpu"), w.dir) // the record of one host in the place of another's
 	raw, err := os.ReadFile(pathOf(t, s.On("box"), w.dir))

@@ -89,13 +89,12 @@ func TestSplitterContinues(t *testing.T) {
 func TestSplitterKeepsLittle(t *testing.T) {
 	chunk := bytes.Repeat([]byte(strings.Repeat("x", 99)+"\n"), 600)
 	var s Splitter
-	if n := testing.AllocsPerRun(10, func() {
+	n := testing.AllocsPerRun(10, func() {
 		s.Feed(chunk)
 		for _, ok := s.Next(); ok; _, ok = s.Next() {
 		}
-	}); n != 0 {
-		t.Errorf("%v allocations for lines within a chunk", n)
-	}
+	})
+	testkit.Check(t, n == 0, "%v allocations for lines within a chunk", n)
 	long := bytes.Repeat([]byte("x"), keepBuffer)
 	for range 3 {
 		s.Feed(long)

@@ -127,9 +127,8 @@ func TestPastIsReadFromItsLog(t *testing.T) {
 				from = want.All().Len()
 			}
 			w, wok := want.Find(t.Context(), want.All(), text, from, back)
-			if h, ok := have.Find(t.Context(), have.All(), text, from, back); h != w || ok != wok {
-				t.Errorf("%q (back %v) is found at %d, %v, want %d, %v", text, back, h, ok, w, wok)
-			}
+			h, ok := have.Find(t.Context(), have.All(), text, from, back)
+			testkit.Check(t, h == w && ok == wok, "%q (back %v) is found at %d, %v, want %d, %v", text, back, h, ok, w, wok)
 		}
 	}
 	lost, err := have.Lost()

@@ -27,8 +27,6 @@ func File(t testing.TB, name, got string) bool {
 	want, err := os.ReadFile(path)
 	testkit.Need(t, err == nil, "%v (go test -update writes it)\n%s", err, got)
 	diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n"))
-	if diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	testkit.Check(t, diff == "", "%s (-want +got):\n%s", path, diff)
 	return diff == ""
 }

@@ -344,9 +344,8 @@ func TestAmend(t *testing.T) {
 		testkit.Check(t, diff == "" && err == nil, "%s (-want +got), %v:\n%s", typed, err, diff)
 	}
 	testkit.Same(t, "the run's own plan was changed", laidSlash("+read *build ship:tester"), s.Task.Plan)
-	if _, err := amended(nil, EditorCommand{Name: "plan", Args: []string{"add", "x"}}); err == nil {
-		t.Error("a plan was made of no run")
-	}
+	_, err := amended(nil, EditorCommand{Name: "plan", Args: []string{"add", "x"}})
+	testkit.Check(t, err != nil, "a plan was made of no run")
 }
 
 func TestAgents(t *testing.T) {

@@ -619,9 +619,8 @@ func TestOutputIsClosed(t *testing.T) {
 		go func() { ended <- (&Frontend{Begin: true}).Run(t.Context(), in, w, host) }()
 		synctest.Wait()
 		host.sink(time.Now(), contract.Event{ID: "supervisor", Body: contract.Notice{Text: "x"}})
-		if err := <-ended; !errors.Is(err, io.ErrClosedPipe) || host.stops != 1 {
-			t.Errorf("error %v, stopped %d times", err, host.stops)
-		}
+		err := <-ended
+		testkit.Check(t, errors.Is(err, io.ErrClosedPipe) && host.stops == 1, "error %v, stopped %d times", err, host.stops)
 		feed.Close()
 	})
 }
@@ -704,23 +703,11 @@ func (f *fake) end()        { f.once.Do(func() { close(f.done) }) }
 
 func (f *fake) Done() <-chan struct{} { return f.done }
 
-// buffer is an output that may be read while it is written.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
 // stage is a frontend that runs, in a bubble.
 type stage struct {
 	t      *testing.T
 	host   *fake
-	out    *buffer
+	out    *testkit.Buffer
 	in     *io.PipeWriter
 	cancel context.CancelFunc
 	ended  chan error
@@ -729,7 +716,7 @@ type stage struct {
 func play(t *testing.T, f *Frontend, host *fake) *stage {
 	r, w := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &stage{t: t, host: host, out: &buffer{}, in: w, cancel: cancel, ended: make(chan error, 1)}
+	s := &stage{t: t, host: host, out: &testkit.Buffer{}, in: w, cancel: cancel, ended: make(chan error, 1)}
 	go func() { s.ended <- f.Run(ctx, r, s.out, host) }()
 	synctest.Wait()
 	return s
@@ -751,13 +738,7 @@ func (s *stage) emit(id string, b contract.Body) {
 }
 
 // output returns the output since its last call.
-func (s *stage) output() string {
-	s.out.mu.Lock()
-	defer s.out.mu.Unlock()
-	text := s.out.b.String()
-	s.out.b.Reset()
-	return text
-}
+func (s *stage) output() string { return s.out.Take() }
 
 func (s *stage) expect(want string) {
 	s.t.Helper()

@@ -20,7 +20,7 @@ func TestShellLeavesNothing(t *testing.T) {
 		"on its own": `sleep 600 & echo $! ; (setsid sleep 600 & echo $!)`,
 		"stopped":    `trap '' TERM; sleep 600 & echo $! ; (setsid sleep 600 & echo $!); wait`,
 	} {
-		out := &lockedBuffer{wrote: make(chan struct{}, 1)}
+		out := &testkit.Buffer{}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
@@ -28,10 +28,8 @@ func TestShellLeavesNothing(t *testing.T) {
 			_, err := NewScreen(command.Env{}, settings.Choices{}).Shell(ctx, t.TempDir(), line, out)
 			testkit.Check(t, err == nil, "%v", err)
 		}()
-		for name == "stopped" && strings.Count(out.String(), "\n") < 2 {
-			<-out.wrote
-		}
 		if name == "stopped" {
+			testkit.Await(t, "two processes", func() bool { return strings.Count(out.String(), "\n") == 2 })
 			cancel()
 		}
 		<-ended

@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -307,35 +306,12 @@ func TestSettingsFileIsMade(t *testing.T) {
 	}
 }
 
-// lockedBuffer is an output that can be read while it is being written.
-type lockedBuffer struct {
-	mu    sync.Mutex
-	text  bytes.Buffer
-	wrote chan struct{} // has a value after a write
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	select {
-	case b.wrote <- struct{}{}:
-	default:
-	}
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
 // TestShell: a line runs in its directory with the user's shell and environment, without a terminal.
 func TestShell(t *testing.T) {
 	t.Setenv("SHELL", "/bin/sh")
 	t.Setenv("OF_THE_USER", "is kept")
 	dir := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
-	out := &lockedBuffer{}
+	out := &testkit.Buffer{}
 	code, err := NewScreen(command.Env{}, settings.Choices{}).Shell(t.Context(), dir,
 		`pwd; echo "$OF_THE_USER" >&2; read line; (: </dev/tty) 2>/dev/null || echo no terminal; exit 3`, out)
 	if want := dir + "\nis kept\nno terminal\n"; err != nil || code != 3 || out.String() != want {

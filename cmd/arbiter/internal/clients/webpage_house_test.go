@@ -127,9 +127,7 @@ func (h *house) emit(id string, body contract.Body) (at time.Time) {
 // write adds to the event log. The caller holds mu.
 func (h *house) write(x journal.LogContent) {
 	h.t.Helper()
-	f := testkit.Must(os.OpenFile(h.path(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600))(h.t)
-	defer f.Close()
-	testkit.Must(f.Write(testkit.Must(h.chain.Append(nil, x))(h.t)))(h.t)
+	testkit.Append(h.t, h.path(), testkit.Must(h.chain.Append(nil, x))(h.t))
 }
 
 func (h *house) path() string { return filepath.Join(h.dir, journal.LogName) }

@@ -398,9 +398,7 @@ func TestLooksAtADirectory(t *testing.T) {
 // TestLooksForScratch: abandoned directories are found. Directories that are new, in use, have a socket with a
 // listener, or have another name are not.
 func TestLooksForScratch(t *testing.T) {
-	place, err := os.MkdirTemp("", "d") // t.TempDir is too long for a socket's path
-	testkit.OK(t, err)
-	defer os.RemoveAll(place)
+	place := testkit.ShortDir(t)
 	before := time.Now().Add(-time.Hour)
 	for _, name := range []string{"arbiter-rehearsal-1", "arbiter-rehearsal-2", "arbiter-hook-1", "arbiter-hook-2",
 		"arbiter-git-1", "arbiter-home-young", "arbiter-rehearsal-notes", "else"} {

@@ -2,7 +2,6 @@ package host
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -38,10 +37,7 @@ func (s *hubStory) tell(t *testing.T, body contract.Body, logged bool) {
 		return
 	}
 	line := testkit.Must(contract.EncodeLine(nil, s.seq, at, e))(t)
-	text := testkit.Must(s.chain.Append(nil, journal.LogContent{At: at, Line: line}))(t)
-	f := testkit.Must(os.OpenFile(s.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600))(t)
-	defer f.Close()
-	testkit.Must(f.Write(text))(t)
+	testkit.Append(t, s.path, testkit.Must(s.chain.Append(nil, journal.LogContent{At: at, Line: line}))(t))
 }
 
 // pieces are the pieces of unfinished text that read has read.

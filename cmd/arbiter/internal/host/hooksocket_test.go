@@ -107,14 +107,6 @@ func (h *house) serve(t *testing.T, dir string) *HooksService {
 	return s
 }
 
-// shortDir returns a private directory whose name is short enough for a socket's path.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir := testkit.Must(os.MkdirTemp("/tmp", "hook"))(t)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 func askServer(t *testing.T, s *HooksService, in hooks.Input) string {
 	t.Helper()
 	answer := testkit.Must(hookclient.Exchange(s.Path(), in.JSON(), time.Now().Add(longEnough)))(t)
@@ -145,7 +137,7 @@ func (h *house) awaitEvent(t *testing.T, want bridge.EventBody) {
 
 func TestHookServer(t *testing.T) {
 	h := newHouse()
-	s := h.serve(t, shortDir(t))
+	s := h.serve(t, testkit.ShortDir(t))
 	bash := bashOf(aSession)
 	h.set(func(h *house) { h.tokens = 142_000 })
 	sub := bash
@@ -178,7 +170,7 @@ func TestHookServer(t *testing.T) {
 // otherwise it does not wait.
 func TestHookServerWaitsForTheTranscript(t *testing.T) {
 	h := newHouse()
-	s := h.serve(t, shortDir(t))
+	s := h.serve(t, testkit.ShortDir(t))
 	bash := bashOf(aSession)
 	bash.ToolUseID = "toolu_1"
 	h.set(func(h *house) { h.tokens, h.next, h.late = 100_000, 150_000, 3 })
@@ -193,7 +185,7 @@ func TestHookServerWaitsForTheTranscript(t *testing.T) {
 // TestHookServerReadsTranscriptsOnly: a client cannot make the server read any other file.
 func TestHookServerReadsTranscriptsOnly(t *testing.T) {
 	h := newHouse()
-	s := h.serve(t, shortDir(t))
+	s := h.serve(t, testkit.ShortDir(t))
 	for _, path := range []string{
 		"", "projects/-w/" + aSession + ".jsonl", "/h/.claude/projects/-w/other.jsonl", "/etc/passwd",
 		"/h/.claude/projects/-w/../" + aSession + ".jsonl", "/h/projects/" + aSession + ".jsonl",
@@ -215,7 +207,7 @@ func TestHookServerReadsTranscriptsOnly(t *testing.T) {
 // TestHookServerReportsOnce: calls that end concurrently get one warning among them.
 func TestHookServerReportsOnce(t *testing.T) {
 	h := newHouse()
-	s := h.serve(t, shortDir(t))
+	s := h.serve(t, testkit.ShortDir(t))
 	h.set(func(h *house) { h.tokens = 180_000 })
 	answers := make(chan string, 3*slots)
 	var clients sync.WaitGroup
@@ -248,7 +240,7 @@ func TestUnansweredHooksAreNotReported(t *testing.T) {
 		close(over)
 		drained.Wait()
 	})
-	s := h.serve(t, shortDir(t))
+	s := h.serve(t, testkit.ShortDir(t))
 	conn := testkit.Must(net.Dial("unix", s.Path()))(t)
 	testkit.Must(conn.Write(bashOf(aSession).JSON()))(t)
 	testkit.OK(t, conn.(*net.UnixConn).CloseWrite())
@@ -272,7 +264,7 @@ func TestUnansweredHooksAreNotReported(t *testing.T) {
 // no answer.
 func TestHookServerEndsWithClients(t *testing.T) {
 	h := newHouse()
-	s := h.serve(t, shortDir(t))
+	s := h.serve(t, testkit.ShortDir(t))
 	silent := testkit.Must(net.Dial("unix", s.Path()))(t)
 	defer silent.Close()
 	for _, request := range []string{"", "garbage", "[]", `{"hook_event_name":"Stop","x":"` +
@@ -288,12 +280,12 @@ func TestHookServerEndsWithClients(t *testing.T) {
 // TestServedElsewhere: if other users can access the run's directory, the server listens in a directory of its own.
 // A file there is left alone, and there is no socket.
 func TestServedElsewhere(t *testing.T) {
-	dir := shortDir(t)
+	dir := testkit.ShortDir(t)
 	testkit.OK(t, os.Chmod(dir, 0o755))
 	s := newHouse().serve(t, dir)
 	got := askServer(t, s, bashOf("x"))
 	testkit.Check(t, got == "{}" && filepath.Dir(s.Path()) != dir, "answer %s at %s", got, s.Path())
-	dir = shortDir(t)
+	dir = testkit.ShortDir(t)
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, HookSocketName), []byte("precious"), 0o600))
 	testkit.Check(t, newHouse().serve(t, dir).Path() == "", "a file was taken for a socket")
 }
@@ -320,7 +312,7 @@ func TestHookTokens(t *testing.T) {
 	var peer atomic.Pointer[control.Peer]
 	s.size = h.size // is called if the request is accepted
 	s.identify = func(*net.UnixConn) control.Peer { return *peer.Load() }
-	s.listen(shortDir(t))
+	s.listen(testkit.ShortDir(t))
 	t.Cleanup(s.Close)
 	descendant := control.Peer{UID: os.Getuid(), PID: 7, Name: "sh", Agent: "orch-1",
 		Problem: "this arbiter started it"}

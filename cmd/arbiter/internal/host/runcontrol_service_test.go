@@ -197,18 +197,18 @@ func TestOnStdin(t *testing.T) {
 }
 
 func TestPlaces(t *testing.T) {
-	long := filepath.Join(shortDir(t), strings.Repeat("x", maxPath))
-	open := shortDir(t)
+	long := filepath.Join(testkit.ShortDir(t), strings.Repeat("x", maxPath))
+	open := testkit.ShortDir(t)
 	for dir, mode := range map[string]os.FileMode{long: 0o700, open: 0o755} {
 		testkit.OK(t, errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, mode)))
 	}
-	runtimeDir := shortDir(t)
+	runtimeDir := testkit.ShortDir(t)
 	t.Setenv("XDG_RUNTIME_DIR", runtimeDir)
 	for name, c := range map[string]struct {
 		dir  string
 		away bool
 	}{
-		"private": {shortDir(t), false},
+		"private": {testkit.ShortDir(t), false},
 		"long":    {long, true},
 		"open":    {open, true},
 	} {
@@ -243,7 +243,7 @@ func TestPlaces(t *testing.T) {
 
 // TestOthersAreNotCleared: only sockets of arbiter are removed.
 func TestOthersAreNotCleared(t *testing.T) {
-	dir := shortDir(t)
+	dir := testkit.ShortDir(t)
 	path := filepath.Join(dir, "s")
 	testkit.OK(t, os.WriteFile(path, []byte("precious"), 0o600))
 	if l, err := Listen(dir, "s"); err == nil {
@@ -252,7 +252,7 @@ func TestOthersAreNotCleared(t *testing.T) {
 	}
 	got, err := os.ReadFile(path)
 	testkit.Check(t, err == nil && string(got) == "precious", "%q, %v", got, err)
-	elsewhere := filepath.Join(shortDir(t), "precious")
+	elsewhere := filepath.Join(testkit.ShortDir(t), "precious")
 	testkit.OK(t, errors.Join(os.Remove(path), os.WriteFile(elsewhere, nil, 0o600),
 		os.Symlink(elsewhere, path)))
 	l := testkit.Must(Listen(dir, "s"))(t)

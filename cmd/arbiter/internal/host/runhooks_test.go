@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -73,10 +72,7 @@ func TestSetup(t *testing.T) {
 	for _, id := range []string{"orch-1", "orch-2"} {
 		testkit.OK(t, testkit.Err(shown.Claim(id, "ann", control.Size{}, "xterm")))
 	}
-	dir, err := os.MkdirTemp("", "hooks") // a socket's path must be short
-	testkit.OK(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := ServeHooks(dir, l, shown, slog.New(slog.DiscardHandler))
+	s := ServeHooks(testkit.ShortDir(t), l, shown, slog.New(slog.DiscardHandler))
 	defer s.Close()
 	here, env := s.Setup(bridge.AgentRef{ID: "orch-1", Generation: 1})
 	testkit.Check(t, strings.Contains(here, s.Path()) && env["TERM"] == "xterm", "here: %s, %v", here, env)

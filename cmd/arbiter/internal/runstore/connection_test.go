@@ -148,15 +148,7 @@ func TestWhoPlaysARun(t *testing.T) {
 func TestFollow(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, LogName)
-	add := func(text string) {
-		t.Helper()
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-		if err == nil {
-			_, err = f.WriteString(text)
-			err = errors.Join(err, f.Close())
-		}
-		testkit.OK(t, err)
-	}
+	add := func(text string) { testkit.Append(t, path, text) }
 	var out strings.Builder
 	var want string
 	round := 0

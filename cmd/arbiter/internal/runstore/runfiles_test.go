@@ -382,9 +382,8 @@ func TestRecordKilled(t *testing.T) {
 				if n == 0 {
 					want = got
 				}
-				if diff := cmp.Diff(want, got); diff != "" || got.Failed != "" || got.Tree == "" {
-					t.Errorf("killed after step %d, -want +got:\n%s", n, diff)
-				}
+				diff := cmp.Diff(want, got)
+				testkit.Check(t, diff == "" && got.Failed == "" && got.Tree != "", "killed after step %d, -want +got:\n%s", n, diff)
 				testkit.Same(t, fmt.Sprintf("killed after step %d: the user's part changed", n), private, p.Private())
 				if !killed {
 					break

@@ -85,9 +85,7 @@ func TestHiddenLogin(t *testing.T) {
 		{map[string]string{"CLAUDE_CODE_USE_VERTEX": "1"}, "Vertex"},
 	} {
 		got := Choices{Options: runconfig.Options{Env: c.env}}.hiddenLogin()
-		if !strings.Contains(got, c.hidden) || (got == "") != (c.hidden == "") {
-			t.Errorf("%v: %q", c.env, got)
-		}
+		testkit.Check(t, strings.Contains(got, c.hidden) && (got == "") == (c.hidden == ""), "%v: %q", c.env, got)
 	}
 }
 
@@ -109,9 +107,7 @@ func TestRootMayNotAllowAll(t *testing.T) {
 		"root in other mode": {o: runconfig.Options{Permissions: "accept-edits"}},
 	} {
 		err := refuseUser(tt.o, tt.uid)
-		if (err != nil) != tt.refused {
-			t.Errorf("%s: %v", name, err)
-		}
+		testkit.Check(t, (err != nil) == tt.refused, "%s: %v", name, err)
 		var e *command.Error
 		if err != nil &&
 			(!errors.As(err, &e) || e.Code != contract.ExitUsage || !strings.Contains(err.Error(), "--sandbox")) {
@@ -128,9 +124,8 @@ func TestRootMayAllowAllInASandbox(t *testing.T) {
 	}
 	for mode, refused := range map[string]bool{SandboxOff: true, sandboxAuto: true, SandboxOn: false} {
 		c := Choices{Options: runconfig.Options{Permissions: "allow-all"}, Sandbox: confinement{Mode: mode}}
-		if err := c.RefuseRoot(); (err != nil) != refused {
-			t.Errorf("--sandbox %s: %v", mode, err)
-		}
+		err := c.RefuseRoot()
+		testkit.Check(t, (err != nil) == refused, "--sandbox %s: %v", mode, err)
 	}
 }
 
@@ -151,9 +146,8 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 	if got := RevealedSecrets(kept, nil); fmt.Sprint(got) != "map[PLAIN:x]" {
 		t.Errorf("without them, processes get %v", got)
 	}
-	if left, names := ForgottenSecrets(kept); fmt.Sprint(left, names) != "map[PLAIN:x] [DEPLOY_TOKEN KEY_OF_A]" {
-		t.Errorf("later %v, %v", left, names)
-	}
+	left, names := ForgottenSecrets(kept)
+	testkit.Check(t, fmt.Sprint(left, names) == "map[PLAIN:x] [DEPLOY_TOKEN KEY_OF_A]", "later %v, %v", left, names)
 	if left, names := ForgottenSecrets(map[string]string{"A": "b"}); len(left) != 1 || names != nil {
 		t.Errorf("later %v, %v", left, names)
 	}
@@ -177,17 +171,15 @@ func TestPassedValuesAreMasked(t *testing.T) {
 	text := "the host said warp-and-weft-41 in /srv/looms/west"
 	testkit.Same(t, "of a host that the run does not use", text, MaskerOf(runconfig.Options{}, there)(text))
 	got := MaskerOf(runconfig.Options{Hosts: []runconfig.Host{{Name: "box"}}}, there)(text)
-	if strings.Contains(got, "warp-and-weft") || !strings.Contains(got, "/srv/looms/west") {
-		t.Errorf("masked: %q", got)
-	}
+	testkit.Check(t, !strings.Contains(got, "warp-and-weft") && strings.Contains(got, "/srv/looms/west"),
+		"masked: %q", got)
 }
 
 func TestUnknownVariables(t *testing.T) {
 	environ := []string{"ARBITER_MODEL=x", "ARBITER_RUN=r", "ARBITER_TEST_PART=x", "ARBITER_EMPTY=", "HOME=/h",
 		"ARBITER_MODLE=y", "ARBITER_MAXCOST=5", "ARBITER_=1", "ARBITERED=1"}
-	if got := UnknownVariables(environ); !slices.Equal(got, []string{"ARBITER_", "ARBITER_MAXCOST", "ARBITER_MODLE"}) {
-		t.Errorf("unknown: %q", got)
-	}
+	got := UnknownVariables(environ)
+	testkit.Check(t, slices.Equal(got, []string{"ARBITER_", "ARBITER_MAXCOST", "ARBITER_MODLE"}), "unknown: %q", got)
 	for entry, want := range map[string]string{
 		"ARBITER_MAXCOST=5":                "$ARBITER_MAXCOST: no setting has this name; did you mean ARBITER_MAX_COST?",
 		"ARBITER_NOTHING_LIKE_A_SETTING=1": `no setting has this name; correct it, or unset it`,
@@ -197,8 +189,7 @@ func TestUnknownVariables(t *testing.T) {
 		"ARBITER_ALLOW=Read":               "$ARBITER_ALLOW: no setting has this name; give --allow, which has no variable",
 	} {
 		err := CheckVariables([]string{entry})
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%q: %v, want %q", entry, err, want)
-		}
+		testkit.Check(t, (want != "" || err == nil) && (want == "" || err != nil && strings.Contains(err.Error(), want)),
+			"%q: %v, want %q", entry, err, want)
 	}
 }

@@ -134,9 +134,7 @@ func TestATallyOfARehearsal(t *testing.T) {
 func TestReportOfARunThatBegins(t *testing.T) {
 	info := journal.Info{Meta: journal.Meta{Run: "r", Began: time.Unix(1, 0), Title: "Build it"}}
 	r := liveReportOf(info, runstore.LiveStatus{})
-	if !r.Began.Equal(info.Began) || r.Title != info.Title {
-		t.Errorf("%+v", r)
-	}
+	testkit.Check(t, r.Began.Equal(info.Began) && r.Title == info.Title, "%+v", r)
 }
 
 // TestAttachNamesTheStateDirectory: the program that shows the run reads a configuration, which may name another.
