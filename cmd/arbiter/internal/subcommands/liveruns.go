@@ -365,7 +365,8 @@ func (e Env) PsCommand() *cli.Command {
 		Description: strings.TrimSpace(`
 Lists your live runs, in any directory: where each stands, how many of its agents work, and how many things wait for
 you. A run that does not answer within 2 s, or refuses to, is listed with the reason. --json prints an array of objects
-as arbiter status --json does, with the reason as "problem". Runs whose process was killed are named on stderr, with the command that resumes them.`),
+as arbiter status --json does, with the reason as "problem". Runs whose process was killed are named on stderr, with the
+command that resumes them.`),
 		Flags:  []cli.Flag{command.JSONFlag(), settings.StateDirFlag()},
 		Action: runstore.InRuns(e.ps),
 	}
