@@ -202,6 +202,15 @@ func TestRenewalWithoutADocument(t *testing.T) {
 		p.turn("arbiter", outOfRoom)
 		p.endsAs(contract.StatusFailed, contract.ExitFailed, "however often")
 	})
+	for _, waits := range []bridge.Category{bridge.CatUsageLimit, bridge.CatOverloaded} {
+		t.Run("exhausted while its turn waits for another try: "+string(waits), func(t *testing.T) {
+			p := begin(t, nil)
+			p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: waits, Error: "not now"})
+			p.happen("arbiter", outOfRoom) // a turn that no message began
+			p.succeeds()
+			p.contains("the successor", p.lastSent("arbiter"), "had answered the last messages")
+		})
+	}
 	t.Run("it is interrupted", func(t *testing.T) {
 		p := begin(t, nil)
 		p.full("arbiter", 90)

@@ -81,6 +81,7 @@ func (st *step) renew(h Handover, brief string) {
 	a.HandoffBrief = brief
 	a.Document, a.Receipts, a.GeneratedWhy = h.Document, h.Receipts, h.Why // in case its successor's history is lost
 	a.NewSession, a.HasHistory = true, false
+	unruled := a.Troubles > 0 // a turn that failed was to be tried again
 	a.Corrections, a.Fallbacks, a.Troubles, a.APIFailures = 0, 0, 0, 0
 	short := st.Renewal.ShortInRow + 1
 	if st.Renewal.Rulings > 1 {
@@ -88,7 +89,7 @@ func (st *step) renew(h Handover, brief string) {
 	}
 	st.Renewal.Stage, st.Renewal.Count, st.Renewal.Rulings, st.Renewal.ShortInRow =
 		RenewalGiven, st.Renewal.Count+1, 0, short
-	unruled := st.Conversation.ForSuccessor() // messages about the old session are dropped
+	unruled = st.Conversation.ForSuccessor() || unruled // messages about the old session are dropped
 	st.takeBack(func(m Mail) bool { return m.To == contract.Arbiter && m.OfSession() })
 	if unruled {
 		st.tell("The Arbiter before you ended before it had answered the last messages. Read them, and decide how " +
