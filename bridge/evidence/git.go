@@ -144,17 +144,15 @@ func (r *repository) git(args ...string) (string, error) {
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("no answer within %v", gitLimit)
 	case errors.Is(err, git.ErrTooMuch):
-		out = out[:bytes.LastIndexByte(out, '\n')+1]
-	case ok && failed.Stderr != "":
-		return "", errors.New(jsonl.Cut(failed.Stderr, gitComplain))
+		return text(out[:bytes.LastIndexByte(out, '\n')+1]), git.ErrTooMuch
 	case ok:
-		return "", fmt.Errorf("exit code %d", failed.Exit)
+		return "", errors.New(jsonl.Cut(failed.Reason(), gitComplain))
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		return "", startError(r.w.git, r.cwd, errors.Unwrap(err))
 	case err != nil:
 		return "", errors.Unwrap(err) // the caller names the call
 	}
-	return text(out), err
+	return text(out), nil
 }
 
 // text returns valid UTF-8 without the last line end.

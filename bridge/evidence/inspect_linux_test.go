@@ -188,9 +188,9 @@ func TestGitThatDoesNotWork(t *testing.T) {
 		{"complains", `echo "fatal: detected dubious ownership" >&2; exit 128`,
 			[]string{"git rev-parse: fatal: detected dubious ownership"}},
 		{"fails without a word", `exit 9`, []string{"git rev-parse: exit code 9"}},
-		{"dies", `kill -9 $$`, []string{"git rev-parse: exit code -1"}},
+		{"dies", `kill -9 $$`, []string{"git rev-parse: a signal ended it"}},
 		{"prints endlessly", `case "$*" in *'status --porcelain'*) yes ' M a.txt';; esac`,
-			[]string{"git status: git wrote more than was asked for", "git status: more than 200 lines"}},
+			[]string{"git status: more output than is kept", "git status: more than 200 lines"}},
 	} {
 		b.fake(c.script)
 		g, problems := b.state()

@@ -27,7 +27,7 @@ const (
 )
 
 // ErrTooMuch reports that a call wrote more than its bound. What fits is returned with it.
-var ErrTooMuch = errors.New("git wrote more than was asked for")
+var ErrTooMuch = errors.New("more output than is kept")
 
 // Error reports a git that ended with an exit code other than 0.
 type Error struct {
@@ -36,11 +36,17 @@ type Error struct {
 	Stderr string
 }
 
-func (e *Error) Error() string {
-	if e.Stderr == "" {
-		return fmt.Sprintf("git %s: exit code %d", e.Args[0], e.Exit)
+func (e *Error) Error() string { return fmt.Sprintf("git %s: %s", e.Args[0], e.Reason()) }
+
+// Reason says why git failed, without naming the call.
+func (e *Error) Reason() string {
+	switch {
+	case e.Stderr != "":
+		return e.Stderr
+	case e.Exit < 0:
+		return "a signal ended it"
 	}
-	return fmt.Sprintf("git %s: %s", e.Args[0], e.Stderr)
+	return fmt.Sprintf("exit code %d", e.Exit)
 }
 
 // Exit returns the exit code of git; -1 if err is not an [Error].
@@ -160,7 +166,7 @@ func (r Runner) Do(ctx context.Context, c Call) (text []byte, err error) {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("git %s: %w", c.name(), ctx.Err())
 	case out.More:
-		return out.Data, ErrTooMuch
+		return out.Data, fmt.Errorf("git %s: %w", c.name(), ErrTooMuch)
 	case ok:
 		text := strings.TrimSpace(strings.ToValidUTF8(string(stderr.Data), "\uFFFD"))
 		err = &Error{Args: c.words(), Exit: exit.ExitCode(), Stderr: text}
