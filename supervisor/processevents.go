@@ -95,6 +95,7 @@ func (st *step) notSpawned(f input.NotSpawned) {
 		class, cause, reason = a.RestartClass, a.RestartCause, string(a.RestartClass)
 	}
 	a.Status, a.Since = AgentEnded, st.at
+	st.chargeLost(a)
 	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: reason})
 	if class == runconfig.InvalidResume && f.Category == bridge.CatResume && !a.HasHistory {
 		// It was killed before its session had anything that could be lost: that is no second refusal.

@@ -496,3 +496,12 @@ func TestNothingIsInvented(t *testing.T) {
 			"a replay of the journal tells something else: %s %v", raw, err)
 	}
 }
+
+// TestAStartThatIsCutOffIsCharged: a process may have worked before its start is reported as failed.
+func TestAStartThatIsCutOffIsCharged(t *testing.T) {
+	p, one := oneWorks(t, nil)
+	before := p.s.Budget.CostUSD
+	p.happen(one, bridge.Spent{CostUSD: 0.25})
+	p.do(input.NotSpawned{Agent: p.agent(one).AgentRef, Category: bridge.CatStart, Message: "m"})
+	testkit.Same(t, "charged", 0.25, p.s.Budget.CostUSD-before)
+}
