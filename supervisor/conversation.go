@@ -384,16 +384,6 @@ func (s *ConversationState) Recollect(id string, room int, name func(id string) 
 		"instruction.\n" + strings.Join(parts, "")
 }
 
-// HandoffBrief renders what a new Arbiter receives from its predecessor, to be put before a message. sender is
-// the supervisor's name.
-func HandoffBrief(delimiter, sender, text string) string {
-	return Envelope{
-		Delimiter: delimiter, From: contract.Supervisor, Name: sender,
-		Kind:  "inheritance",
-		Parts: []EnvelopePart{{Text: text}},
-	}.Render()
-}
-
 // imagesText lists the images that follow a message, with their files.
 func imagesText(images []contract.Image) string {
 	var b strings.Builder
@@ -502,7 +492,7 @@ type Mail struct {
 	Reported     bool                   // it was in its reader's session already
 	Tries        int                    // sends that failed
 	Carries      []string               // work log entries that are sent with it
-	CarriesBrief bool                   // the hand-off brief of the Arbiter is sent with it
+	CarriesBrief bool                   // the HandoffBrief of its reader is sent with it
 	BriefBytes   int                    // size of the brief at the beginning of Content
 	Stumble      bool                   // a question caused by a failed tool: the execution is over
 	Attached     []ConversationAttached `json:",omitempty"` // parts that the sender did not write

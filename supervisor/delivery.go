@@ -522,9 +522,7 @@ func (st *step) send(i int, steer bool) {
 	// Steering overtakes the proof that another message arrived.
 	carried := func(x Mail) bool { return x.To == m.To && x.Sent && x.CarriesBrief }
 	if a.HandoffBrief != "" && !slices.ContainsFunc(st.Conversation.Mail, carried) {
-		brief := HandoffBrief(st.Options.Delimiter, st.DisplayName(contract.Supervisor), a.HandoffBrief) +
-			"\n"
-		m.CarriesBrief, m.BriefBytes, m.Content = true, len(brief), brief+m.Content
+		m.CarriesBrief, m.BriefBytes, m.Content = true, len(a.HandoffBrief), a.HandoffBrief+m.Content
 	}
 	st.Conversation.Ledger.Sent++
 	st.do(input.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content,
@@ -532,6 +530,14 @@ func (st *step) send(i int, steer bool) {
 	if !steer {
 		st.awaitProof(*m)
 	}
+}
+
+// preface renders what a new session receives before its first message.
+func (s *State) preface(kind, text string) string {
+	return Envelope{
+		Delimiter: s.Options.Delimiter, From: contract.Supervisor, Name: s.DisplayName(contract.Supervisor), Kind: kind,
+		Parts: []EnvelopePart{{Text: text}},
+	}.Render() + "\n"
 }
 
 // render puts a message into its envelope: the sender is determined by the pipe, never by text. The work log that is

@@ -282,7 +282,9 @@ func (a *Agent) forgetLevels() {
 	a.CompactionBlocked, a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel, a.HandoffDemands = false, "", "", "", 0
 }
 
-// recall tells an agent what the supervisor knows about it; why says why it may not know that.
+// recall tells an agent what the supervisor knows about it; why says why it may not know that. It reads this before the
+// message that waits for it, in the same turn: the record tells of the work that the message asks for, so an agent with
+// a turn for each would do that work twice.
 func (st *step) recall(a *Agent, why string) {
 	var b strings.Builder
 	b.WriteString(why + " This is the supervisor's record of what happened before.\n")
@@ -303,13 +305,17 @@ func (st *step) recall(a *Agent, why string) {
 	}
 	b.WriteString("\n## The messages to you and from you that are kept\n")
 	b.WriteString(st.Conversation.Recollect(a.ID, max(recallChars-b.Len(), QuotedTalk), st.DisplayName))
-	b.WriteString("\nFiles in the workspace are as you left them: check them before you build on anything. If no " +
-		"message follows this one, report how far you are.")
+	b.WriteString("\nFiles in the workspace are as you left them: check them before you build on anything. ")
 	for _, m := range slices.Backward(st.Conversation.Unanswered(a.ID)) {
 		m.Wire = st.newID()
 		st.Conversation.Ahead(m)
 	}
-	st.notify(a.ID, KindRetry, b.String()) // before them
+	if st.pendingFor(a.ID) {
+		b.WriteString("The message after this one waits for your answer.")
+		a.HandoffBrief = st.preface(KindRetry, b.String())
+		return
+	}
+	st.notify(a.ID, KindRetry, b.String()+"Report how far you are.")
 }
 
 // callOffRenewal cancels a renewal that the Arbiter has been asked for: it takes back the request for a

@@ -205,9 +205,9 @@ func (st *step) reconcile(a *Agent, r bridge.SpawnResult) {
 	if left.Ruled != nil && left.End == TurnFinished {
 		a.InterruptedTurn = nil
 	}
-	if known != "" && left.Over == nil && left.Open != nil { // it reads this with the message that is sent again
-		st.post(Mail{From: contract.Supervisor, To: a.ID, Kind: KindNotice, Strength: contract.Steer,
-			Text: "Your process ended, and the message before this one is sent once more. " + known})
+	if known != "" && left.Over == nil && left.Open != nil { // it reads this before the message that is sent again
+		notice := st.preface(KindNotice, "Your process ended, and the message after this one is sent once more. "+known)
+		a.HandoffBrief = strings.ReplaceAll(a.HandoffBrief, notice, "") + notice
 	}
 	back := returned != ""
 	a.ReturnNotice = returned // it still has to be sent

@@ -204,8 +204,8 @@ func TestACrashDuringTheNotice(t *testing.T) {
 	}
 }
 
-// TestALostHistoryIsSentAgain: the session has no history, although it had answered. First what the supervisor
-// knows is sent, then what was open.
+// TestALostHistoryIsSentAgain: the session has no history, although it had answered. What the supervisor knows is sent
+// before what was open, in the same turn: the brief that was open would be worked on twice.
 func TestALostHistoryIsSentAgain(t *testing.T) {
 	t.Run("orchestrator", func(t *testing.T) {
 		p, id, _ := openTurn(t, RoleOrchestrator)
@@ -216,9 +216,15 @@ func TestALostHistoryIsSentAgain(t *testing.T) {
 		p.comes(id, bridge.SpawnResult{Resumed: false})
 		s := p.sends(id)[n:]
 		testkit.Need(t, len(s) == 1, "%d messages at once", len(s))
-		p.contains("the record", s[0].Content, "history is lost", "## Your brief", "the brief", "Which port?", "kind: retry")
-		p.turn(id, bridge.Turn{Outcome: bridge.TurnDone, Verdict: []byte(`{"expects_response":false,"message":"I know again","kind":"progress"}`)})
-		p.contains("what was open", p.lastSent(id), "Take 8080.", "kind: answer")
+		record, open, _ := strings.Cut(s[0].Content, "| end⟧\n")
+		p.contains("the record", record, "history is lost", "## Your brief", "the brief", "Which port?", "kind: retry")
+		p.contains("what was open", open, "Take 8080.", "kind: answer")
+		p.dies(id)
+		p.comes(id, bridge.SpawnResult{Resumed: false})
+		p.contains("after another death", p.lastSent(id), "history is lost", "| end⟧\n", "kind: answer")
+		p.proven(id)
+		p.verdict(id, report("done", "all of it", true))
+		testkit.Same(t, "messages more", 2, len(p.sends(id)[n:]))
 	})
 	t.Run("arbiter", func(t *testing.T) {
 		p, _, _ := openTurn(t, RoleOrchestrator)
@@ -228,9 +234,7 @@ func TestALostHistoryIsSentAgain(t *testing.T) {
 		n := len(p.sends("arbiter"))
 		p.comes("arbiter", bridge.SpawnResult{Resumed: false})
 		p.contains("the record", p.sends("arbiter")[n].Content, "## The task", "Build it", "1. [pending] serve",
-			"orch-1 waiting")
-		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Go on.", "to", "orch-1"))
-		p.contains("what was open", p.lastSent("arbiter"), "Which port?", "kind: question")
+			"orch-1 waiting", "| end⟧\n", "Which port?", "kind: question")
 	})
 	t.Run("one that never spoke lost nothing", func(t *testing.T) {
 		p, id, _ := openTurn(t, RoleOrchestrator)
@@ -251,7 +255,7 @@ func TestOneThatWasDoneSpeaksAgain(t *testing.T) {
 		p.resume("")
 		p.comes("arbiter", p.remembers("arbiter", bridge.DeliveryBegun))
 		p.comes(id, bridge.SpawnResult{Resumed: false})
-		p.contains("the record", p.lastSent(id), "history is lost", "report how far you are")
+		p.contains("the record", p.lastSent(id), "history is lost", "Report how far you are")
 		p.verdict(id, report(kind, "all of it, as I see", true))
 		want := machine.Evaluating
 		if kind == verdict.KindQuestion {
@@ -441,6 +445,7 @@ func TestACrashNoteSaysWhatIsKnown(t *testing.T) {
 			p.rebirth("arbiter", fate)
 			p.contains("what the Arbiter reads", p.sentTo("arbiter"), "Orchestrator I (orch-1) was summoned",
 				"weave the header", "Do not do that again")
+			testkit.Same(t, "messages, each a turn of its own", 1, len(p.sends("arbiter")))
 			again := p.call("arbiter", "spawn_orchestrator", `{"prompt":"weave the header"}`)
 			p.contains("the same call", again.Text, `"`+id+`"`)
 			testkit.Same(t, "summoned in all", 1, p.s.Spawned)

@@ -656,5 +656,5 @@ type AgentHandoff struct {
 	Receipts       []verdict.Receipt // of the document's checks
 	DocumentSerial int               // serial of the document
 	GeneratedWhy   string            // why the supervisor wrote it; empty: the agent did
-	HandoffBrief   string            // of a new Arbiter: sent with the first message it reads
+	HandoffBrief   string            // of a new session: put before the first message it reads
 }

@@ -14,7 +14,7 @@ import (
 
 // StateVersion is the version of [State] as a snapshot holds it. Raise it with every change that makes older
 // snapshots wrong: a field that means something else, or a new field that must not be zero.
-const StateVersion = 25
+const StateVersion = 26
 
 // VersionError refuses a snapshot of another version of [State].
 type VersionError struct{ Found, Known int }

@@ -358,8 +358,19 @@ var (
 )
 
 // strictly reads a message as a careful model would: each line that contains the delimiter, in any case, is a
-// mark; the first opens, the last closes, and all others divide.
+// mark; the first opens, the last closes, and all others divide. The record of a lost session comes before the message
+// in an envelope of the supervisor's own, which has no id.
 func strictly(delimiter, text string) ([]section, error) {
+	end := "⟦" + delimiter + " | end⟧"
+	record, rest, ok := strings.Cut(text, end+"\n")
+	if ok && strings.HasPrefix(record, "⟦"+delimiter+" | from: supervisor (the supervisor) | kind: retry⟧\n") {
+		first, err := strictly(delimiter, record+end)
+		if err != nil {
+			return nil, err
+		}
+		list, err := strictly(delimiter, rest)
+		return append(first, list...), err
+	}
 	var marks []string
 	var list []section
 	lines := anyLineEnd.Split(text, -1)
@@ -385,7 +396,6 @@ func strictly(delimiter, text string) ([]section, error) {
 		}
 		list = append(list, s)
 	}
-	end := "⟦" + delimiter + " | end⟧"
 	for i, m := range marks {
 		part := strings.HasPrefix(m, fmt.Sprintf("⟦%s | part %d of %d", delimiter, i, len(marks)-2))
 		switch {

@@ -78,7 +78,7 @@ func (s *State) leavesUnruled(a *Agent, t bridge.Turn) bool {
 func (st *step) renew(h Handover, brief string) {
 	a := st.Edit(contract.Arbiter)
 	st.emit(a.ID, h.Event(a.ID, a.ID))
-	a.HandoffBrief = brief
+	a.HandoffBrief = st.preface("inheritance", brief)
 	a.Document, a.Receipts, a.GeneratedWhy = h.Document, h.Receipts, h.Why // in case its successor's history is lost
 	a.NewSession, a.HasHistory = true, false
 	unruled := a.Troubles > 0 // a turn that failed was to be tried again

@@ -51,8 +51,9 @@ var written = regexp.MustCompile(`(?s)\[\[(\w+) ?(.*?)\]\]`)
 // opsOf reads the script of a prompt. What follows the last one is the verdict, unless the script fails or gives one.
 func opsOf(prompt string, arbiter bool) (ops []op) {
 	for _, record := range []string{"| kind: inheritance", "| kind: retry"} { // it quotes earlier scripts
-		if _, rest, ok := strings.Cut(prompt, record); ok && arbiter {
-			_, prompt, _ = strings.Cut(rest, "| end⟧")
+		_, rest, ok := strings.Cut(prompt, record)
+		if _, rest, _ = strings.Cut(rest, "| end⟧"); ok && (arbiter || strings.TrimSpace(rest) != "") {
+			prompt = rest
 		}
 	}
 	for _, m := range written.FindAllStringSubmatch(prompt, -1) {
