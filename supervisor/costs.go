@@ -230,10 +230,7 @@ func (st *step) reportFuse(a *Agent) {
 	if a.ReachedLimit == "" {
 		st.limitAgent(a, why)
 	}
-	if a.Status == AgentBusy {
-		st.post(Mail{From: contract.Supervisor, To: a.ID, Kind: KindNotice, Strength: contract.Steer,
-			Text: a.HandoffDemand()})
-	}
+	st.steer(a, a.HandoffDemand())
 }
 
 // reportSharedLevels reports when a limit of the run, or of the day, is nearly or completely spent.

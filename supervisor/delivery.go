@@ -322,6 +322,14 @@ func (st *step) notify(to, kind, text string) {
 	st.post(Mail{From: contract.Supervisor, To: to, Kind: kind, Text: text})
 }
 
+// steer posts a notice for the turn that runs. An agent of another make cannot be reached in its turn; afterwards the
+// notice would be out of date, and would begin another turn.
+func (st *step) steer(a *Agent, text string) {
+	if a.Status == AgentBusy && a.Make == "" {
+		st.post(Mail{From: contract.Supervisor, To: a.ID, Kind: KindNotice, Strength: contract.Steer, Text: text})
+	}
+}
+
 // tell posts a notice to the Arbiter.
 func (st *step) tell(text string, attached ...ConversationAttached) {
 	st.post(Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: KindNotice, Text: text, Attached: attached})

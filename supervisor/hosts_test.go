@@ -624,6 +624,21 @@ func TestDeliveryToAMake(t *testing.T) {
 		proofs)
 }
 
+// TestAMakeIsNotSteered: it cannot be reached in its turn, and reads nothing about that turn in another one.
+func TestAMakeIsNotSteered(t *testing.T) {
+	p := othersToo(t)
+	id, _ := p.summon(`,"make":"other"`)
+	p.spawned(id)
+	for range failsForAgent {
+		p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t", Input: member("command", "make test")})
+		p.happen(id, bridge.ToolResult{ToolUse: "t", IsError: true, Text: "no"})
+	}
+	n := len(p.sends(id))
+	p.verdict("arbiter", ruling("CONTINUE", "I wait."))
+	p.verdict(id, report("done", "all of it", true))
+	testkit.Same(t, "messages after its turn", 0, len(p.sends(id)[n:]))
+}
+
 // TestArbiterOfAMake: the Arbiter has its own model, may write nothing, and is not trusted with what it does not ask
 // about. The run ends if it does not start. Claude's models are not chosen for it.
 func TestArbiterOfAMake(t *testing.T) {

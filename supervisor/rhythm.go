@@ -146,8 +146,7 @@ func (st *step) toolEnded(a *Agent, r bridge.ToolResult) {
 	text := fmt.Sprintf("the same call failed %d times in a row: %s", a.Fails, words.Cite(words.FirstLine(call)))
 	switch {
 	case a.Fails == failsForAgent:
-		st.post(Mail{From: contract.Supervisor, To: a.ID, Kind: KindNotice, Strength: contract.Steer, Text: "Stop: " + text +
-			". Do not repeat it. Find another way, or end the turn and say what you cannot do."})
+		st.steer(a, "Stop: "+text+". Do not repeat it. Find another way, or end the turn and say what you cannot do.")
 	case a.Fails == failsForArbiter && a.Role == RoleOrchestrator:
 		st.logNotice(a.Name + " (" + a.ID + "): " + text)
 		st.notice(a.ID, a.Name+": "+text)

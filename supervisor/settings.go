@@ -93,9 +93,7 @@ func (st *step) limitsChanged() {
 			st.limitWork(a) // a time limit that ended meanwhile was ignored
 			text := fmt.Sprintf("The limits were changed: %s (%s) need not hand off for them any more.", a.Name, a.ID)
 			st.logNotice(text)
-			if a.Status == AgentBusy { // it may have been told to
-				st.post(Mail{From: contract.Supervisor, To: a.ID, Kind: KindNotice, Strength: contract.Steer, Text: text})
-			}
+			st.steer(a, text) // it may have been asked to
 		}
 		st.keepLimits(a)
 	}
