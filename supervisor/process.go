@@ -313,6 +313,8 @@ func (st *step) recall(a *Agent, why string) {
 	if st.pendingFor(a.ID) {
 		b.WriteString("The message after this one waits for your answer.")
 		a.HandoffBrief = st.preface(KindRetry, b.String())
+		st.notice(a.ID, a.Name+" reads the supervisor's record of what happened before its next message, because its "+
+			"session lacks it")
 		return
 	}
 	st.notify(a.ID, KindRetry, b.String()+"Report how far you are.")

@@ -219,6 +219,7 @@ func TestALostHistoryIsSentAgain(t *testing.T) {
 		record, open, _ := strings.Cut(s[0].Content, "| end⟧\n")
 		p.contains("the record", record, "history is lost", "## Your brief", "the brief", "Which port?", "kind: retry")
 		p.contains("what was open", open, "Take 8080.", "kind: answer")
+		p.contains("what all faces show", last[contract.Notice](p).Text, "reads the supervisor's record")
 		p.dies(id)
 		p.comes(id, bridge.SpawnResult{Resumed: false})
 		p.contains("after another death", p.lastSent(id), "history is lost", "| end⟧\n", "kind: answer")
