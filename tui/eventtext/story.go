@@ -24,8 +24,8 @@ type Story struct {
 	dir     string              // working directory of the run
 	calls   map[string][]string // not reported yet, by agent
 	plan    []contract.Step
-	retried map[string]bool   // agents that wait for the API, which was reported
-	hosts   map[string]string // hosts of agents, if not that of the run
+	retried map[string]bool           // agents that wait for the API, which was reported
+	agents  map[string]contract.Spawn // hosts and makes of agents
 }
 
 const (
@@ -33,15 +33,17 @@ const (
 	storyIndent   = 10 // columns, below the time
 )
 
-func (s *Story) name(id string) string { return OnHost(Called(s.Name, id), s.hosts[id]) }
+func (s *Story) name(id string) string {
+	return Whole(Called(s.Name, id), s.agents[id].Host, s.agents[id].Make)
+}
 
 // Text returns what an event adds to the story: whole lines, or nothing.
 func (s *Story) Text(at time.Time, e contract.Event) string {
-	if b, ok := e.Body.(contract.Spawn); ok && b.Host != s.hosts[e.ID] {
-		if s.hosts == nil {
-			s.hosts = map[string]string{}
+	if b, ok := e.Body.(contract.Spawn); ok {
+		if s.agents == nil {
+			s.agents = map[string]contract.Spawn{}
 		}
-		s.hosts[e.ID] = b.Host
+		s.agents[e.ID] = contract.Spawn{Host: b.Host, Make: b.Make}
 	}
 	text := s.words(at, e)
 	if text = strings.Trim(text, "\n"); text == "" {

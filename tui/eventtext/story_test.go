@@ -67,14 +67,16 @@ func TestStory(t *testing.T) {
 	testkit.Same(t, "", strings.Split(want, "\n"), strings.Split(got.String(), "\n"))
 }
 
-// TestStoryNamesHosts: an agent on another host is shown with the host's name, until it moves.
+// TestStoryNamesHosts: an agent on another host is shown with the host's name, until it moves, and one of another make
+// with that.
 func TestStoryNamesHosts(t *testing.T) {
 	var s Story
-	for _, tt := range []struct{ host, want string }{{"box", "Orchestrator II @box"}, {"", "Orchestrator II "}} {
-		s.Text(time.Time{}, contract.Event{ID: "orch-2", Body: contract.Spawn{Name: "Orchestrator II", Host: tt.host}})
+	for _, tt := range []struct{ host, make, want string }{{"box", "", "Orchestrator II @box asks"},
+		{"box", "codex", "Orchestrator II @box [codex] asks"}, {"", "", "Orchestrator II asks"}} {
+		s.Text(time.Time{}, contract.Event{ID: "orch-2",
+			Body: contract.Spawn{Name: "Orchestrator II", Host: tt.host, Make: tt.make}})
 		got := s.Text(time.Time{}, contract.Event{ID: "orch-2", Body: contract.Question{Text: "Which?"}})
-		testkit.Check(t, strings.Contains(got, tt.want) && (tt.host != "" || !strings.Contains(got, "@")),
-			"on host %q: %s", tt.host, got)
+		testkit.Includes(t, "on host "+tt.host, got, tt.want)
 	}
 }
 

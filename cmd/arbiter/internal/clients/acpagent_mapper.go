@@ -114,6 +114,7 @@ func (m *mapper) add(e contract.Event) []frame {
 	switch b := e.Body.(type) {
 	case contract.Session:
 		m.ended, m.dir, m.login, m.rehearsal = nil, b.CWD, false, b.Rehearsal // the run continues
+		return m.leftOver()
 	case contract.Spawn:
 		return m.spawn(e.ID, b)
 	case contract.Done:
@@ -389,7 +390,7 @@ func (m *mapper) spawn(id string, b contract.Spawn) []frame {
 		m.agents[id] = a
 	}
 	name := sanitize.Line(cmp.Or(b.Name, id), maxTitle)
-	a.name, a.gone, a.busy = eventtext.OfMake(eventtext.OnHost(name, b.Host), b.Make), false, false
+	a.name, a.gone, a.busy = eventtext.Whole(name, b.Host, b.Make), false, false
 	frames := m.closeCalls(id) // of an earlier process
 	if id == contract.Arbiter {
 		return frames
@@ -435,6 +436,16 @@ func (m *mapper) done(id string, b contract.Done) []frame {
 	text := textContent("Ended: " + sanitize.Line(b.Reason, maxTitle))
 	return append(frames, frame{m.root, toolCall{Update: toolChanged, ToolCallID: id, Status: completed,
 		Content: []object{text}}})
+}
+
+// leftOver ends what the process before has left: an agent that goes on is spawned again.
+func (m *mapper) leftOver() []frame {
+	frames := m.closeCalls("")
+	for _, id := range slices.Sorted(maps.Keys(m.agents)) {
+		m.setBusy(id, false)
+		frames = append(frames, m.done(id, contract.Done{Reason: "the run's process has ended"})...)
+	}
+	return frames
 }
 
 // childState shows the state of an Orchestrator, if it has changed.

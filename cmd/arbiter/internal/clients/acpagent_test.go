@@ -169,21 +169,30 @@ func TestDecisionsHaveACost(t *testing.T) {
 }
 
 // TestCallsEndWithTheirTurn: a call that an interrupted turn leaves without a result does not run any more; that of
-// another agent does.
+// another agent does, until its process has ended.
 func TestCallsEndWithTheirTurn(t *testing.T) {
 	m, states := newMapper("run", features{}, lineOf), map[string]string{}
 	use := func(id string) contract.ToolUse {
 		return contract.ToolUse{Tool: "Bash", ToolUse: id, Input: json.RawMessage(`{}`)}
 	}
-	for _, e := range []contract.Event{{ID: "orch-1", Body: use("t1")}, {ID: "orch-2", Body: use("t2")},
-		{ID: "orch-1", Body: contract.Turn{Outcome: "interrupted"}}} {
+	take := func(e contract.Event) {
 		for _, f := range m.add(e) {
 			if call, ok := f.Update.(toolCall); ok {
 				states[call.ToolCallID] = call.Status
 			}
 		}
 	}
-	testkit.Same(t, "calls", map[string]string{"t1": failed, "t2": inProgress}, states)
+	for _, e := range []contract.Event{{ID: "orch-1", Body: use("t1")}, {ID: "orch-2", Body: contract.Spawn{}},
+		{ID: "orch-2", Body: contract.Delivered{}}, {ID: "orch-2", Body: use("t2")},
+		{ID: "orch-1", Body: contract.Turn{Outcome: "interrupted"}}} {
+		take(e)
+	}
+	testkit.Same(t, "calls", map[string]string{"t1": failed, "t2": inProgress, "orch-2": inProgress}, states)
+	take(contract.Event{Body: contract.Session{Resumed: true}})
+	testkit.Same(t, "after a resume", map[string]string{"t1": failed, "t2": failed, "orch-2": completed}, states)
+	testkit.Check(t, !m.works(), "an agent of the process before works")
+	take(contract.Event{ID: "orch-2", Body: contract.Spawn{Resumed: true}})
+	testkit.Same(t, "after its spawn, orch-2", inProgress, states["orch-2"])
 }
 
 // TestAQuestionThatIsOpenedAgain: an open question of a resumed run is shown once, and one that was settled is shown

@@ -752,7 +752,7 @@ func (f *webFollower) pass(part any) (changed bool) {
 func (f *webFollower) status(st runstore.LiveStatus) {
 	st.Seq = 0 // changes with each event, and is not shown
 	for _, a := range st.Agents {
-		f.named(a.ID, a.Name, a.Host, a.Make)
+		f.named(a.ID, st.Name(a.ID))
 	}
 	raw, err := pageStatus(st)
 	if err != nil || bytes.Equal(raw, f.shown) {
@@ -864,11 +864,11 @@ var bounds = map[string]int{
 }
 
 // named records the name of an agent.
-func (f *webFollower) named(id, name, host, make string) {
+func (f *webFollower) named(id, name string) {
 	if f.names == nil {
 		f.names = map[string]string{}
 	}
-	f.names[id] = eventtext.OfMake(eventtext.OnHost(name, host), make)
+	f.names[id] = name
 }
 
 // line prepares an event's line for the page, with the text that all frontends share; nil: the page does not show it.
@@ -891,7 +891,7 @@ func (f *webFollower) line(line []byte) json.RawMessage {
 	case contract.Permission:
 		words, _ = eventtext.Text(history.Entry{Event: e}, f.nameOf)
 	case contract.Spawn:
-		f.named(e.ID, b.Name, b.Host, b.Make)
+		f.named(e.ID, eventtext.Whole(b.Name, b.Host, b.Make))
 		words = eventtext.Sentence(eventtext.Line(e, f.nameOf))
 	default:
 		words = eventtext.Sentence(eventtext.Line(e, f.nameOf))
@@ -928,16 +928,14 @@ func pageStatus(st runstore.LiveStatus) (json.RawMessage, error) {
 		Where map[string]string `json:"where"` // by item: where the call of a request runs, and that it hides something
 		Fuses map[string]string `json:"fuses"` // by agent
 	}{st, map[string]string{}, map[string]string{}, map[string]string{}}
-	names := webFollower{}
 	for i, a := range st.Agents {
 		st.Agents[i].Session = ""
-		names.named(a.ID, a.Name, a.Host, a.Make)
 		if a.Fuse > 0 {
 			page.Fuses[a.ID] = eventtext.FuseSpent(a.FuseSpent, a.Fuse, st.Rehearsal) + " is spent."
 		}
 	}
 	for _, i := range st.Inbox {
-		page.Asks[i.ID] = eventtext.Asks(i, eventtext.Called(names.nameOf, i.Agent))
+		page.Asks[i.ID] = eventtext.Asks(i, st.Name(i.Agent))
 		if i.Request != nil {
 			page.Where[i.ID] = eventtext.PlaceOf(i.Request.Place)
 			if eventtext.Concealed(i.Request.Input) {

@@ -735,7 +735,7 @@ func (e Env) printSession(r SessionReport, state string, more bool) {
 	}
 	for _, a := range r.Agents {
 		line("agent", "%-8s %-16s %s, session %s, process %d", a.ID,
-			eventtext.OfMake(eventtext.OnHost(a.Name, a.Host), a.Make), strings.TrimSpace(a.Status+" "+a.Standing),
+			eventtext.Whole(a.Name, a.Host, a.Make), strings.TrimSpace(a.Status+" "+a.Standing),
 			a.SessionID, a.Generation)
 	}
 	for i, s := range r.Plan {

@@ -1,8 +1,8 @@
 // The conversation: messages of human, Arbiter and Orchestrators, what they did, and how the run ended.
 import { h, byId, say } from "./dom.js";
-import { rich, dollars, plural } from "./text.js";
+import { rich, dollars, plural, clock } from "./text.js";
 import { subject, details } from "./tool.js";
-import { nameOf, tint } from "./side.js";
+import { nameOf, tint, unknown } from "./side.js";
 
 // most is how many entries the page keeps.
 const most = 1500;
@@ -100,7 +100,7 @@ export function dropLive() { for (const id of [...live.keys()]) written(id); }
 const time = (e) => {
   const at = new Date(e.time);
   return Number.isNaN(at.getTime()) ? null
-    : h("time", { datetime: e.time }, at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }));
+    : h("time", { datetime: e.time, title: at.toLocaleString() }, clock(at));
 };
 
 const head = (e, who, what) => h("div", { class: "entry-head" }, h("span", { class: "who" }, who),
@@ -208,7 +208,7 @@ export function outcome(about, resume) {
   const interrupted = about.state === "interrupted";
   const title = interrupted ? "The run was interrupted" : `The run is over: ${ending() || about.text || "stopped"}`;
   el.dataset.tone = interrupted ? "bad" : ended === "complete" ? "good" : "off";
-  const facts = result ? [dollars(result.cost_usd, result.rehearsal), plural(result.iterations ?? 0, "iteration"),
+  const facts = result ? [dollars(result.cost_usd, result.rehearsal, unknown()), plural(result.iterations ?? 0, "iteration"),
     result.checks ? `${result.checks.passed} checks passed, ${result.checks.failed} failed` : "",
     result.changes ? `${plural(result.changes.files, "file")} changed` : "",
     result.changes?.branch ? "on branch " + result.changes.branch : ""].filter(Boolean).join(" · ") : "";
