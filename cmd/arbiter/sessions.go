@@ -85,6 +85,10 @@ func (e env) listSessions(c *cli.Context, store *runstore.Runs) error {
 	here, _ := os.Getwd()
 	for _, info := range list {
 		if !c.Bool("here") || command.SameDir(info.CWD, here) {
+			if info.Killed() { // it has noted nothing
+				spent, _ := store.Spent(c.Context, info, nil) // as far as its events can be read
+				info.CostUSD = spent.Sum()
+			}
 			lines = append(lines, runstore.LineOf(info))
 		}
 	}

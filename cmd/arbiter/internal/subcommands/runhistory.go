@@ -653,6 +653,7 @@ type agentReport struct {
 	Generation int    `json:"generation"`
 	Status     string `json:"status"`
 	Standing   string `json:"standing,omitempty"`
+	does       string // the same in words
 }
 
 // shownBytes is how much of the end of an event log ShowSession reads for a person.
@@ -703,7 +704,11 @@ func (e Env) ShowSession(c *cli.Context) error {
 	r.Inbox = append([]supervisor.InboxItem{}, supervisor.InboxOf(&s)...)
 	r.Question = s.Question.Text()
 	for _, a := range s.Agents {
-		r.Agents = append(r.Agents, agentReport{
+		does, _ := eventtext.AgentState(&s, a, r.Inbox)
+		if info.Killed() && a.Alive() {
+			does = "interrupted"
+		}
+		r.Agents = append(r.Agents, agentReport{does: does,
 			ID: a.ID, Name: a.Name, Mode: a.Mode, Host: a.Host, Make: a.Make, SessionID: a.SessionID, Generation: a.Generation,
 			Status: string(a.Status), Standing: string(a.Standing),
 		})
@@ -735,7 +740,7 @@ func (e Env) printSession(r SessionReport, state string, more bool) {
 	}
 	for _, a := range r.Agents {
 		line("agent", "%-8s %-16s %s, session %s, process %d", a.ID,
-			eventtext.Whole(a.Name, a.Host, a.Make), strings.TrimSpace(a.Status+" "+a.Standing),
+			eventtext.Whole(a.Name, a.Host, a.Make), a.does,
 			a.SessionID, a.Generation)
 	}
 	for i, s := range r.Plan {
