@@ -145,7 +145,7 @@ func TestWorkWithoutGit(t *testing.T) {
 	run := testkit.Must(store.Create(journal.Meta{Run: scratch, CWD: t.TempDir(), Workspace: w.Path, Rehearsal: true},
 		journal.Options{}))(t)
 	w.Must(run.Close(), store.Close())
-	w.prints("run eeee1111 was a rehearsal without Git: what it wrote is in "+w.Path+"\n", contract.ExitEnvironment, "land",
+	w.prints("run eeee1111 is a rehearsal without Git: what it wrote is in "+w.Path+"\n", contract.ExitEnvironment, "land",
 		scratch)
 	t.Chdir(t.TempDir())
 	w.prints("no run has worked in", contract.ExitUsage, "undo")

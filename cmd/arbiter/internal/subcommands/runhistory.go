@@ -635,6 +635,7 @@ type SessionReport struct {
 	Messages   []supervisor.MessageRecord    `json:"messages"`
 	Ledger     supervisor.ConversationLedger `json:"ledger"`
 	CostUSD    float64                       `json:"cost_usd"`
+	unknown    bool                          // it has cost more
 	Iterations int                           `json:"iterations"`
 	Crashes    int                           `json:"crashes"`
 	Processes  int                           `json:"lives"`
@@ -704,6 +705,7 @@ func (e Env) ShowSession(c *cli.Context) error {
 	r.Inbox = append([]supervisor.InboxItem{}, supervisor.InboxOf(&s)...)
 	r.Question = s.Question.Text()
 	for _, a := range s.Agents {
+		r.unknown = r.unknown || a.CostUnknown
 		does, _ := eventtext.AgentState(&s, a, r.Inbox)
 		if info.Killed() && a.Alive() {
 			does = "interrupted"
@@ -733,8 +735,8 @@ func (e Env) printSession(r SessionReport, state string, more bool) {
 	}
 	line("began", "%s, last active %s, processes: %d", r.Began.Local().Format(time.DateTime),
 		r.LastActive.Local().Format(time.DateTime), r.Processes)
-	line("state", "%s; %s, %s, $%.4f%s", r.Phase, words.Count(r.Iterations, "iteration"),
-		words.Count(r.Crashes, "crash"), r.CostUSD, eventtext.Simulated(r.Rehearsal))
+	line("state", "%s; %s, %s, %s", r.Phase, words.Count(r.Iterations, "iteration"), words.Count(r.Crashes, "crash"),
+		eventtext.Costs(fmt.Sprintf("$%.4f", r.CostUSD), r.Rehearsal, r.unknown))
 	for _, i := range r.Inbox {
 		line("waits", "for you, since %s: %s of %s: %s", i.Since.Local().Format(time.DateTime), i.Kind, i.Agent, i.Text)
 	}
