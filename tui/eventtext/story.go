@@ -139,7 +139,7 @@ func (s *Story) own(at time.Time, e contract.Event) string {
 
 // call is a call in words, with paths relative to the run's directory.
 func (s *Story) call(tool string, input json.RawMessage) string {
-	return One(Within(s.dir, callText(tool, input)), 160)
+	return One(Within(s.dir, CallText(tool, input)), 160)
 }
 
 func (s *Story) done(agent string) string {

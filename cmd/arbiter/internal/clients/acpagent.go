@@ -45,7 +45,6 @@ type ACPConfig struct {
 	// Mode returns the permission mode in which a run in dir starts, or an error if no run can start there.
 	Mode       func(dir string) (string, error)
 	AcceptRisk bool // whether the mode allow-all may be chosen
-	Words      ACPWords
 	Version    string
 	Login      []string // arguments that log in to Claude, appended to those of this command
 	Log        *slog.Logger
@@ -267,7 +266,7 @@ func (s *server) open(id, dir string) *session {
 	open.ctx, open.close = context.WithCancel(s.ctx)
 	s.mu.Lock()
 	open.follow = acpFollower{follower: follower{runs: s.Runs, run: id}, session: open,
-		mapper: newMapper(id, s.can, s.Words), kick: make(chan struct{}, 1)}
+		mapper: newMapper(id, s.can), kick: make(chan struct{}, 1)}
 	before := s.sessions[id]
 	s.sessions[id] = open
 	s.mu.Unlock()

@@ -57,15 +57,11 @@ type features struct {
 	elicits    bool
 }
 
-// ACPWords renders an event as one line of text. name returns the display name of an agent or party.
-type ACPWords func(e contract.Event, name func(id string) string) string
-
 // mapper turns the events of a run into updates of its session, and of the sessions of its Orchestrators if the
 // client knows subagents. Its output depends only on the events so far.
 type mapper struct {
 	root   string // id of the session
 	can    features
-	words  ACPWords
 	dir    string // working directory of the run
 	agents map[string]*agentView
 	// calls are the running tool calls by id; asked are the pending permission requests by id.
@@ -99,9 +95,9 @@ type shownUsage struct {
 	cost       float64
 }
 
-func newMapper(session string, can features, words ACPWords) *mapper {
+func newMapper(session string, can features) *mapper {
 	return &mapper{
-		root: session, can: can, words: words, agents: map[string]*agentView{}, calls: map[string]acpCall{},
+		root: session, can: can, agents: map[string]*agentView{}, calls: map[string]acpCall{},
 		asked: map[string]toolCall{}, shownTexts: map[string]string{},
 	}
 }
@@ -236,7 +232,7 @@ func (m *mapper) chunk(session, kind, id, text string) []frame {
 // aside shows an event outside the conversation as one line of thought.
 func (m *mapper) aside(e contract.Event) []frame {
 	session, _ := m.home(e.ID)
-	return m.chunk(session, thoughtChunk, "", m.words(e, m.name))
+	return m.chunk(session, thoughtChunk, "", eventtext.Line(e, m.name))
 }
 
 // noticed is the kind of updates that are not part of the history.
@@ -247,7 +243,7 @@ func (m *mapper) notice(e contract.Event) []frame {
 	if !m.can.notices {
 		return m.aside(e)
 	}
-	text := sanitize.Line(m.words(e, m.name), maxDescription)
+	text := sanitize.Line(eventtext.Line(e, m.name), maxDescription)
 	if text == "" {
 		return nil
 	}
@@ -571,14 +567,9 @@ type acpCall struct {
 
 // toolInput has the members of tool inputs that a client is shown separately.
 type toolInput struct {
-	Command      string  `json:"command"`
 	FilePath     string  `json:"file_path"`
 	NotebookPath string  `json:"notebook_path"`
 	Path         string  `json:"path"`
-	Pattern      string  `json:"pattern"`
-	URL          string  `json:"url"`
-	Query        string  `json:"query"`
-	Description  string  `json:"description"`
 	OldString    string  `json:"old_string"`
 	NewString    *string `json:"new_string"`
 	Content      *string `json:"content"`
@@ -607,12 +598,7 @@ func kindOf(tool string) string {
 func (m *mapper) describe(agent, tool string, input json.RawMessage) toolCall {
 	var in toolInput
 	_ = json.Unmarshal(input, &in) // input that cannot be parsed is shown unchanged
-	subject := cmp.Or(in.Command, in.FilePath, in.NotebookPath, in.Pattern, in.Path, in.URL, in.Query, in.Description)
-	title := tool
-	if subject != "" {
-		title += ": " + subject
-	}
-	t := toolCall{Title: sanitize.Line(title, maxTitle), Name: tool, Kind: kindOf(tool)}
+	t := toolCall{Title: sanitize.Line(eventtext.CallText(tool, input), maxTitle), Name: tool, Kind: kindOf(tool)}
 	if isObject(input) {
 		t.RawInput = input
 	}
@@ -751,7 +737,8 @@ func (m *mapper) permission(id string, b contract.Permission) []frame {
 	case own:
 		u.Status = completed
 	}
-	frames := append(m.on(session, u), m.aside(contract.Event{ID: id, Body: b})...)
+	said, _ := eventtext.Text(history.Entry{Event: contract.Event{ID: id, Body: b}}, m.name) // for whom, too
+	frames := append(m.on(session, u), m.chunk(session, thoughtChunk, "", said)...)
 	if a := m.agents[id]; a != nil && a.state.State == "requires_action" { // otherwise its turn is over
 		frames = append(m.childState(id, childState{State: "running"}), frames...)
 	}

@@ -556,7 +556,7 @@ func (w *world) edits(can string) *anEditor {
 	testkit.OK(w.t, err)
 	var served sync.WaitGroup
 	served.Go(func() {
-		testkit.OK(w.t, ServeACP(w.t.Context(), in, out, ACPConfig{Runs: w, State: " --state-dir s", Words: lineOf,
+		testkit.OK(w.t, ServeACP(w.t.Context(), in, out, ACPConfig{Runs: w, State: " --state-dir s",
 			Mode: func(string) (string, error) { return "ask", nil }, Log: slog.New(slog.DiscardHandler)}))
 	})
 	w.t.Cleanup(func() {

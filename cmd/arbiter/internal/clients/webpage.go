@@ -883,9 +883,11 @@ func (f *webFollower) line(line []byte) json.RawMessage {
 	}
 	var words string
 	switch b := e.Body.(type) {
-	case contract.Assistant, contract.Message, contract.Question, contract.ToolUse, contract.ToolResult,
-		contract.Plan, contract.Changes, contract.Result:
+	case contract.Assistant, contract.Message, contract.Question, contract.ToolResult, contract.Plan, contract.Changes,
+		contract.Result:
 		return raw // shown in parts
+	case contract.ToolUse:
+		words = eventtext.Summary(b.Tool, b.Input)
 	case contract.Forecast:
 		words = eventtext.Price(b)
 	case contract.Permission:

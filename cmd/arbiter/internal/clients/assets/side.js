@@ -2,7 +2,6 @@
 // run that had ended before the page came, they are what its events told.
 import { h, byId, put } from "./dom.js";
 import { dollars, plural } from "./text.js";
-import { subject } from "./tool.js";
 
 const agents = new Map(); // by id, as events tell: {id, name, mode, status, context_pct, cost_usd, doing, subs}
 let status = null; // of the run; the last one, if no process plays it any more
@@ -69,7 +68,7 @@ export function event(e) {
       break;
     }
     case "tool_use":
-      if (!e.subagent && !e.tool.startsWith("mcp__arbiter__")) known(e.id).doing = `${e.tool} ${subject(e.input)}`;
+      if (!e.subagent && !e.tool.startsWith("mcp__arbiter__")) known(e.id).doing = `${e.tool} ${e.sentence}`;
       break;
     case "tool_result": if (!e.subagent) known(e.id).doing = ""; break;
     case "subagent_start": known(e.id).subs.set(e.tool_use, e.description); break;

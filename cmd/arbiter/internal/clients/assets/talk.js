@@ -1,7 +1,7 @@
 // The conversation: messages of human, Arbiter and Orchestrators, what they did, and how the run ended.
 import { h, byId, say } from "./dom.js";
 import { rich, dollars, plural, clock } from "./text.js";
-import { subject, details } from "./tool.js";
+import { details } from "./tool.js";
 import { nameOf, tint, unknown } from "./side.js";
 
 // most is how many entries the page keeps.
@@ -138,7 +138,7 @@ function call(e) {
   const state = h("span", { class: "call-state", role: "img", "aria-label": "runs" }, "…");
   const el = h("details", null,
     h("summary", null, state, h("span", { class: "who" }, nameOf(e.id)), h("strong", null, e.tool),
-      h("span", { class: "subject" }, subject(e.input).split("\n")[0].slice(0, 300))),
+      h("span", { class: "subject" }, e.sentence)),
     ...details(e.tool, e.input));
   if (e.tool_use) calls.set(e.tool_use, { el, state, id: e.id });
   return h("li", { class: "call " + tint(e.id) }, el);
