@@ -163,25 +163,14 @@ func (s *Story) done(agent string) string {
 
 // planned reports all of a new plan, and otherwise what has changed.
 func (s *Story) planned(p contract.Plan, line string) string {
-	same := len(s.plan) == len(p.Steps)
-	var changed []string
+	changed, same := PlanChanges(s.plan, p.Steps)
+	if s.plan = p.Steps; same {
+		return changed
+	}
 	for i, step := range p.Steps {
-		if same && s.plan[i].Text != step.Text {
-			same = false
-		}
-		if same && s.plan[i].Status != step.Status {
-			changed = append(changed, fmt.Sprintf("Step %d, %s: %s.", i+1, One(step.Text, MaxSummary), progress(step)))
-		}
+		line += fmt.Sprintf("\n  %d. %s", i+1, One(step.Text, MaxSummary))
 	}
-	s.plan = p.Steps
-	if same {
-		return strings.Join(changed, "\n")
-	}
-	text := line
-	for i, step := range p.Steps {
-		text += fmt.Sprintf("\n  %d. %s", i+1, One(step.Text, MaxSummary))
-	}
-	return text
+	return line
 }
 
 func checked(b contract.Check) string {

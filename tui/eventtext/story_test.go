@@ -59,7 +59,7 @@ func TestStory(t *testing.T) {
 00:00:13  Check 1 of 1, failed with exit code 1: go vet
 00:00:14  The plan: 0 of 1 step done; now: Mend.
             1. Mend
-00:00:15  Step 1, Mend: done.
+00:00:15  Step 1 of 1, Mend: done.
 00:00:16  The Arbiter decides: The thread continues. Why: It holds.
 00:00:18  Orchestrator I used Bash: ls
 00:00:20  Orchestrator I asks to use Bash: rm -rf build

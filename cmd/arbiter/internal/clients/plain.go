@@ -910,27 +910,11 @@ func (v *narrator) decided(b contract.Permission, text string) string {
 
 // planned prints a plan: all of it at first, and later what has changed.
 func (v *narrator) planned(b contract.Plan, text string) string {
-	old := v.plan
-	v.plan = b.Steps
-	same := len(old) == len(b.Steps) && len(old) > 0
-	var changes []string
-	for i := 0; same && i < len(old); i++ {
-		was, is := old[i], b.Steps[i]
-		if was.Text != is.Text {
-			same = false
-		} else if was.Status != is.Status {
-			status := is.Status
-			if status == contract.StepActive {
-				status = "under way"
-			}
-			changes = append(changes, fmt.Sprintf("Step %d of %d, %s: %s.", i+1, len(old), sanitize.Line(is.Text, 200),
-				sanitize.Line(status, 60)))
-		}
+	changed, same := eventtext.PlanChanges(v.plan, b.Steps)
+	if v.plan = b.Steps; same && len(b.Steps) > 0 {
+		return changed
 	}
-	if !same {
-		return text
-	}
-	return strings.Join(changes, "\n")
+	return text
 }
 
 // count records a tool's call for the next report on progress.
