@@ -868,7 +868,7 @@ func answers(st runstore.LiveStatus, text string) []contract.CommandBody {
 
 // endsNow reports whether a run has just ended or does not answer.
 func endsNow(ctx context.Context, client *control.Client) bool {
-	st, err := control.StatusOf[runstore.LiveStatus](ctx, client)
+	st, err := statusOf(ctx, client)
 	return err != nil || !machine.State(st.Phase).Live()
 }
 
@@ -1292,7 +1292,7 @@ func (a *asks) withdraw(open []supervisor.InboxItem) {
 func (f *acpFollower) syncInbox(l *link) {
 	o := f.session
 	armed, _ := o.waiting() // before the status: the run has received these
-	st, err := l.status()
+	st, err := statusOf(l.ctx, l.ask)
 	if err != nil {
 		return // the connection is ending
 	}
