@@ -503,23 +503,36 @@ func TestStatusFollows(t *testing.T) {
 	testkit.Check(t, w.Code == 200 && h.resumed == 1, "%d %s", w.Code, w.Body)
 }
 
-// TestStuckProcess: a page says that the process of the run does not answer, and what it does when it answers again.
-func TestStuckProcess(t *testing.T) {
+// impatient bounds the wait for a status, before anything begins.
+func impatient(t *testing.T) {
 	before := statusTimeout
 	statusTimeout = 100 * time.Millisecond
-	defer func() { statusTimeout = before }()
-	h := newHouse(t)
-	s, url := serve(t, h)
-	v := view(t, s, url, "")
-	v.until(partStatus, `"inbox":[]`)
+	t.Cleanup(func() { statusTimeout = before })
+}
+
+// hangs has the process of the run not report its status until the end of the test, or until goesOn is called.
+func (h *house) hangs(t *testing.T) (goesOn func()) {
 	stuck := make(chan struct{})
 	h.mu.Lock()
 	h.stuck = stuck
 	h.mu.Unlock()
+	goesOn = sync.OnceFunc(func() { close(stuck) })
+	t.Cleanup(goesOn)
+	return goesOn
+}
+
+// TestStuckProcess: a page says that the process of the run does not answer, and what it does when it answers again.
+func TestStuckProcess(t *testing.T) {
+	impatient(t)
+	h := newHouse(t)
+	s, url := serve(t, h)
+	v := view(t, s, url, "")
+	v.until(partStatus, `"inbox":[]`)
+	goesOn := h.hangs(t)
 	h.emit("arbiter", noticeWeb("one"))
 	data := v.until(partRun, `"state":"silent"`)
 	testkit.Includes(t, "the page", data, "Its process is stopped, or hangs; arbiter halt "+testRun[:8]+" ends its agents.")
-	close(stuck)
+	goesOn()
 	h.emit("arbiter", noticeWeb("two"))
 	v.until(partRun, `"state":"live"`)
 	v.until(partStatus, `"does":"Working"`)
