@@ -31,6 +31,7 @@ type Story struct {
 const (
 	maxStoryCalls = 6  // at most reported of one stretch of work
 	storyIndent   = 10 // columns, below the time
+	maxNamed      = 6  // at most named in a summary
 )
 
 func (s *Story) name(id string) string {
@@ -305,7 +306,7 @@ func (s *Since) Text(now time.Time, name func(id string) string) string {
 		for _, id := range ids {
 			list = append(list, Called(name, id))
 		}
-		return strings.Join(few(list), ", ")
+		return strings.Join(words.Few(list, maxNamed), ", ")
 	}
 	var parts []string
 	add := func(what, text string) {
@@ -329,7 +330,7 @@ func (s *Since) Text(now time.Time, name func(id string) string) string {
 		from, to, _ := strings.Cut(h, " ")
 		pairs = append(pairs, Called(name, from)+" → "+Called(name, to))
 	}
-	add("handed off", strings.Join(few(pairs), ", "))
+	add("handed off", strings.Join(words.Few(pairs, maxNamed), ", "))
 	add("decisions", tally(s.decisions))
 	if s.passed+s.failed > 0 {
 		add("checks", fmt.Sprintf("%d passed, %d failed", s.passed, s.failed))
@@ -352,15 +353,6 @@ func (s *Since) Text(now time.Time, name func(id string) string) string {
 	}
 	return fmt.Sprintf("Since you last did something here, %s ago (%s): ", Span(now.Sub(s.from)),
 		s.from.Local().Format("2 Jan 15:04")) + strings.Join(parts, " · ")
-}
-
-// few shortens a list: its first entries, and how many more there are.
-func few(list []string) []string {
-	const most = 6
-	if len(list) <= most {
-		return list
-	}
-	return append(slices.Clone(list[:most]), words.Number(len(list)-most)+" more")
 }
 
 // tally counts equal texts, in the order of their first.

@@ -187,7 +187,7 @@ func TestSince(t *testing.T) {
 				list = append(list, orch("orch-7", contract.Spawn{}))
 			}
 			return list
-		}(), time.Hour, "Orchestrator VII, 34 more began"},
+		}(), time.Hour, "Orchestrator VII, and 34 more began"},
 		"over": {append(night[:len(night):len(night)], orch("", contract.Result{Status: contract.StatusComplete})),
 			2 * time.Hour, "It is done."},
 		"resumed": {append(night[:len(night):len(night)], orch("", contract.Result{Status: contract.StatusInterrupted}),

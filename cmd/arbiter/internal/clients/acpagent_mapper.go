@@ -45,8 +45,8 @@ import (
 // continue after that.
 
 const (
-	maxTitle       = 200  // runes of a title
-	maxDescription = 4000 // runes of what an agent is for
+	maxTitle       = 200  // runes of a title, bytes of why a call asks
+	maxDescription = 4000 // bytes of what an agent is for
 )
 
 // features are the protocol features beyond version 1 that the client supports.
@@ -398,7 +398,7 @@ func (m *mapper) spawn(id string, b contract.Spawn) []frame {
 	if b.Mode != "" {
 		title += " (" + sanitize.Line(b.Mode, maxTitle) + ")"
 	}
-	prompt := bound(b.Prompt, maxDescription)
+	prompt := clip(sanitize.Text(b.Prompt), maxDescription)
 	if m.can.subagents {
 		a.state = childState{State: "running"}
 		u := m.subagent(id, object{"title": title, "capabilities": object{"cancel": object{}}, "state": a.state})
@@ -540,19 +540,8 @@ func (m *mapper) prose(id string, b contract.Assistant) []frame {
 	return m.chunk(session, kind, "", prefix+b.Text)
 }
 
-// bound truncates a text to a number of runes.
-func bound(s string, runes int) string {
-	s = sanitize.Text(s)
-	for i := range s {
-		if runes--; runes < 0 {
-			return s[:i] + "…"
-		}
-	}
-	return s
-}
-
 const (
-	maxResult = 64 << 10 // runes of a shown result
+	maxResult = 64 << 10 // bytes of a shown result
 	ownTools  = "mcp__arbiter__"
 )
 
@@ -664,7 +653,7 @@ func (m *mapper) toolResult(b contract.ToolResult) []frame {
 	if b.IsError {
 		t.Status = failed
 	}
-	text := strings.TrimSpace(bound(b.Text, maxResult))
+	text := strings.TrimSpace(clip(sanitize.Text(b.Text), maxResult))
 	switch {
 	case text == "" || c.diff && !b.IsError:
 	case kindOf(c.tool) == "execute" || kindOf(c.tool) == "read" || kindOf(c.tool) == "search":
@@ -692,7 +681,7 @@ func (m *mapper) permissionRequest(id string, b contract.PermissionRequest) []fr
 	}
 	for _, about := range []string{b.Reason, eventtext.PlaceOf(b.Place), eventtext.DeniedAt(b.Deadline)} {
 		if about != "" {
-			t.Content = append(t.Content, textContent(bound(about, maxTitle)))
+			t.Content = append(t.Content, textContent(clip(sanitize.Text(about), maxTitle)))
 		}
 	}
 	frames := m.childState(id, childState{State: "requires_action"})

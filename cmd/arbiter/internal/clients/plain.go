@@ -932,13 +932,8 @@ func (v *narrator) progress() string {
 	var lines []string
 	for _, agent := range slices.Sorted(maps.Keys(v.used)) {
 		u := v.used[agent]
-		name := v.name(agent)
-		tools := fmt.Sprintf("%d tools", u.count)
-		if u.count == 1 {
-			tools = "one tool"
-		}
-		lines = append(lines, fmt.Sprintf("%s is at work: %s since the last word; the last was %s.", name, tools,
-			strings.TrimRight(sanitize.Line(u.last, 120), ".")))
+		lines = append(lines, fmt.Sprintf("%s is at work: %s since the last word; the last was %s.", v.name(agent),
+			words.Count(u.count, "tool"), strings.TrimRight(sanitize.Line(u.last, 120), ".")))
 	}
 	clear(v.used)
 	return strings.Join(lines, "\n")

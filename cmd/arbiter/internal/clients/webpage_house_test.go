@@ -531,7 +531,8 @@ func TestStuckProcess(t *testing.T) {
 	goesOn := h.hangs(t)
 	h.emit("arbiter", noticeWeb("one"))
 	data := v.until(partRun, `"state":"silent"`)
-	testkit.Includes(t, "the page", data, "Its process is stopped, or hangs; arbiter halt "+testRun[:8]+" ends its agents.")
+	testkit.Includes(t, "the page", data, "Its process is stopped, or hangs; arbiter halt "+testRun[:8]+
+		" ends its agents.")
 	goesOn()
 	h.emit("arbiter", noticeWeb("two"))
 	v.until(partRun, `"state":"live"`)
