@@ -576,7 +576,7 @@ func TestMakeOfASummons(t *testing.T) {
 }
 
 // TestMakeWithUnknowns: what a make lacks is said once and in status, nothing is sent into its turn, it hands off by
-// its turns while its context is unknown, and its session is its own.
+// its turns while its context is unknown, its session is its own, and the end says that its cost is not known.
 func TestMakeWithUnknowns(t *testing.T) {
 	p := othersToo(t)
 	id, _ := p.summon(`,"make":"other"`)
@@ -605,6 +605,8 @@ func TestMakeWithUnknowns(t *testing.T) {
 	}
 	up()
 	testkit.Same(t, "what it lacks was said times", 1, p.notices("What it lacks: "))
+	p.command(contract.Cancel{})
+	p.endsAs(contract.StatusCancelled, contract.ExitFailed, "The cost is not complete: what "+id+" cost is not known.")
 }
 
 // TestDeliveryToAMake: it is announced as written, and counts as that in the ledger.

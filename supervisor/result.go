@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -53,8 +54,18 @@ func (st *step) finish() {
 	}
 	st.settle() // nothing follows the result
 	failing := st.Handoff.proofsThat(func(p *Proved) bool { return p.Receipt.Result == verdict.CheckFailed })
+	summary, unknown := st.Ending.Summary, []string{}
+	for _, a := range st.Agents {
+		if a.CostUnknown {
+			unknown = append(unknown, a.ID)
+		}
+	}
+	if len(unknown) > 0 { // no face shows the sum as if it were all
+		summary = strings.TrimPrefix(strings.TrimSuffix(summary, ".")+". ", ". ") + "The cost is not complete: what " +
+			strings.Join(unknown, ", ") + " cost is not known."
+	}
 	st.emit(contract.Supervisor, contract.Result{
-		Status: st.Ending.Status, Summary: st.Ending.Summary,
+		Status: st.Ending.Status, Summary: summary,
 		CostUSD: st.Spent(), Usage: st.Used(), Iterations: st.Task.Iterations,
 		DurationMS: st.elapsed().Milliseconds(), Crashes: st.Lifecycle.Crashes,
 		Session: st.Options.Run, Rehearsal: st.Options.Rehearsal, Checks: st.Handoff.ChecksRun(),

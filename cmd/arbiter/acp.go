@@ -16,7 +16,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
 // loginFlag is the flag that an editor adds to the command so that its user can log in.
@@ -67,8 +66,8 @@ func (e env) acp(c *cli.Context) error {
 	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
 	err = clients.ServeACP(ctx, e.Stdin, e.Stdout, clients.ACPConfig{
-		Runs: port, State: settings.StateForCommand(port.stateDir), Args: args, Words: eventtext.Line,
-		Version: command.Version(), Login: []string{"--" + loginFlag},
+		Runs: port, State: settings.StateForCommand(port.stateDir), Args: args, Version: command.Version(),
+		Login:      []string{"--" + loginFlag},
 		AcceptRisk: slices.Contains(args, "--i-accept-the-risk"),
 		Mode: func(dir string) (string, error) {
 			c, err := port.choices(dir, "", args)

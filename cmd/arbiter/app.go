@@ -27,7 +27,11 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
+
+// longError is how many bytes are shown of the beginning, and of the end, of a long error.
+const longError = 1000
 
 // Main runs the program and returns its exit code. On a panic it prints a line that says so and returns
 // ExitBug; it never prints a bare stack.
@@ -97,7 +101,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	if exit.Text != "" {
 		text := strings.ReplaceAll(exit.Text, "\n", "; ") // joined errors have several lines
-		fmt.Fprintln(stderr, "arbiter: "+sanitize.Line(sanitize.Redact(line.Advice(text)), 2000))
+		text = sanitize.Line(sanitize.Redact(line.Advice(text)), 0)
+		if len(text) > 2*longError { // the reason is at the end
+			text = strings.ToValidUTF8(text[:longError], "") + " … " + words.Tail(text, longError)
+		}
+		fmt.Fprintln(stderr, "arbiter: "+text)
 		if exit.Code == contract.ExitUsage {
 			fmt.Fprintln(stderr, "Try: "+line.Command.HelpName+" --help")
 		}

@@ -179,6 +179,7 @@ func TestBadArguments(t *testing.T) {
 		"session, foreign": {[]string{"--session", "01234567-89ab-4cde-8f01-23456789abcd"}, "01234567"},
 		"session, empty":   {[]string{"--session", ""}, ""},
 		"after --":         {[]string{"--", "--task"}, "--task"},
+		"long":             {[]string{"--cwd", strings.Repeat("x", 3000), "--task", "x"}, "file name too long"},
 	} {
 		r := inProcess("", append(slices.Clone(base), c.args...)...).ended(t, name, contract.ExitUsage)
 		testkit.Includes(t, name, r.errs, c.want)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -566,6 +567,10 @@ func frozenRun(t *testing.T, who player) (*modelHome, []*script) {
 	s.sendMessage("pause", `{"type":"pause","ref":"pause"}`)
 	s.sendMessage("last", `{"type":"message","ref":"last","text":"the red one"}`)
 	s.killed()
+	listed := besideJSON[[]runstore.Line](s, "sessions")
+	testkit.Check(t, listed[0].CostUSD > 0, "a killed run has cost nothing: %+v", listed[0])
+	shown, _ := s.output(0, "sessions", "show", s.run())
+	testkit.Includes(t, "the killed run", shown, "interrupted, session")
 	n := s.again("--json", "--resume")
 	// The run is paused. It is continued when all agents are back, so that the Arbiter's next message is sent
 	// at once.

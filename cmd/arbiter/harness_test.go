@@ -628,7 +628,8 @@ func (s *script) dump() string {
 
 // sums reports whether a result has this summary of the Arbiter, apart from what the supervisor found open.
 func sums(r contract.Result, summary string) bool {
-	said, _, _ := strings.Cut(r.Summary, ". Open at the end: ")
+	said, _, _ := strings.Cut(r.Summary, ". The cost is not complete: ")
+	said, _, _ = strings.Cut(said, ". Open at the end: ")
 	return strings.TrimSuffix(said, ".") == strings.TrimSuffix(summary, ".")
 }
 

@@ -63,6 +63,9 @@ func TestHostsCommand(t *testing.T) {
 	out, _ := s.output(0, "hosts")
 	testkit.Includes(t, "", out, "here          this machine", "No other host is configured in")
 	file := filepath.Join(s.cmd.Dir, ".config", "arbiter", "config.yaml")
+	testkit.Includes(t, "", stderrOf(s.output(2, "hosts", "rm", "mars")), `there is no host "mars" in`)
+	_, err := os.Stat(filepath.Dir(file))
+	testkit.Check(t, os.IsNotExist(err), "a mistake made the directory of the configuration: %v", err)
 	s.output(0, "hosts", "add", "box", "--", "ssh", "-p", "2222", "me@box")
 	s.output(0, "hosts", "add", "n2", "--slots", "8", "--dir", "/scratch/me", "--pass-env", "TOKEN", "--", "srun", "-w",
 		"n2")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
@@ -237,6 +239,20 @@ func TestWrongInvocations(t *testing.T) {
 				tt.exit, output, want)
 		})
 	}
+}
+
+// TestRemovedTwice: a run that another process removes meanwhile is removed.
+func TestRemovedTwice(t *testing.T) {
+	store := testkit.Must(runstore.OpenIn(t.TempDir()))(t)
+	defer store.Close()
+	testkit.OK(t, testkit.Must(store.Create(journal.Meta{Run: "aaaa1111-twice"}, journal.Options{}))(t).Close())
+	info := testkit.Must(store.Find("aaaa1111"))(t)
+	var out, errs bytes.Buffer
+	for range 2 {
+		testkit.OK(t, env{Env: command.Env{Stdout: &out, Stderr: &errs}}.removeRun(t.Context(), store, info))
+	}
+	testkit.Same(t, "removed", "aaaa1111-twice\n", out.String())
+	testkit.Same(t, "it says", "Run aaaa1111 was removed by another process.\n", errs.String())
 }
 
 // TestAmbiguousRun: the beginning of an id that two runs share is refused.

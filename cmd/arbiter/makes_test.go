@@ -169,6 +169,9 @@ func TestAnotherMake(t *testing.T) {
 		testkit.Check(t, r.Tool == tool && strings.Contains(string(r.Input), "made.txt"), "request %+v", r)
 		s.finishes("all of it")
 		testkit.Same(t, "made.txt", "by another", textOf(t, filepath.Join(m.work, "made.txt")))
+		shown, _ := s.output(0, "sessions", "show", s.run())
+		some := slices.ContainsFunc(collect[contract.Turn](s), func(t contract.Turn) bool { return t.Unknown })
+		testkit.Check(t, strings.Contains(shown, " + ?\n") == some, "unknown costs, %v, are shown as\n%s", some, shown)
 		absent(t, "a denied call ran", filepath.Join(m.work, "forbidden"))
 		makes := map[string]string{}
 		written, lacks := 0, 0

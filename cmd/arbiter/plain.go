@@ -356,9 +356,12 @@ func changesText(changed []workspaces.Change, s *supervisor.State) string {
 		}
 		if s != nil {
 			if f, ok := s.Changes.File(c.Path); ok {
-				who := f.Known()
+				var who []string
+				for _, id := range f.Known() {
+					who = append(who, view.SlashName(s, id))
+				}
 				for _, id := range f.Maybe() {
-					who = append(who, "perhaps "+id)
+					who = append(who, "perhaps "+view.SlashName(s, id))
 				}
 				if len(who) > 0 {
 					b.WriteString(", by " + strings.Join(who, ", "))
@@ -415,7 +418,8 @@ func focusText(s *supervisor.State, a *supervisor.Agent, items []eventtext.Activ
 	if a.Mode != "" {
 		b.WriteString(" (" + sanitize.Line(a.Mode, 60) + ")")
 	}
-	fmt.Fprintf(&b, ": %s, process %d, session %s, %s.\n", a.Status, a.Generation, sanitize.Line(a.SessionID, 60),
+	does, _ := eventtext.AgentState(s, a, supervisor.InboxOf(s))
+	fmt.Fprintf(&b, ": %s, process %d, session %s, %s.\n", does, a.Generation, sanitize.Line(a.SessionID, 60),
 		eventtext.Costs(eventtext.Dollars(a.Spent()), s.Options.Rehearsal, a.CostUnknown))
 	if brief := strings.TrimSpace(a.Brief); brief != "" {
 		b.WriteString("Its brief: " + eventtext.Sentence(sanitize.Line(words.FirstLine(brief), 300)) + "\n")

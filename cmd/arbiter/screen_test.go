@@ -381,7 +381,7 @@ func TestFocusInWords(t *testing.T) {
 	s.Agents = []*supervisor.Agent{a}
 	s.Options.Rehearsal = true
 	got := focusText(s, a, items)
-	testkit.Includes(t, "", got, " (developer): ", "process 2, ", "$0.00 simulated + ?.\n", "Its brief: Mend it.\n",
+	testkit.Includes(t, "", got, " (developer): works, process 2, ", "$0.00 simulated + ?.\n", "Its brief: Mend it.\n",
 		"- 03:04:05 Edit a.go, +3 -0 lines, 2 s.\n", "- 03:04:05 Bash go vet, failed: exit")
 	testkit.Check(t, !strings.Contains(got, "I begin") && !strings.Contains(got, "\x1b") &&
 		strings.Count(got, "\n- ") == maxFocusItems, "told\n%s", got)

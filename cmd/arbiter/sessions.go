@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -84,6 +85,10 @@ func (e env) listSessions(c *cli.Context, store *runstore.Runs) error {
 	here, _ := os.Getwd()
 	for _, info := range list {
 		if !c.Bool("here") || command.SameDir(info.CWD, here) {
+			if info.Killed() { // it has noted nothing
+				spent, _ := store.Spent(c.Context, info, nil) // as far as its events can be read
+				info.CostUSD = spent.Sum()
+			}
 			lines = append(lines, runstore.LineOf(info))
 		}
 	}
@@ -114,24 +119,9 @@ func (e env) removeSessions(c *cli.Context, store *runstore.Runs) error {
 		}
 	}
 	for _, info := range infos {
-		run := info.Run
-		if !info.Live {
-			messages, err := runstore.RemoveLeft(c.Context, store, info)
-			if err != nil {
-				return command.Environmentf("remove run %s: %v", command.ShortID(run), err)
-			}
-			for _, text := range messages {
-				fmt.Fprintln(e.Stderr, "Run "+command.ShortID(run)+": "+text)
-			}
+		if err := e.removeRun(c.Context, store, info); err != nil {
+			return err
 		}
-		err := store.Remove(run)
-		if held, ok := errors.AsType[*journal.HeldError](err); ok && !held.Gone {
-			return command.Usagef("run %s is still running (process %d): end it first", command.ShortID(run), held.PID)
-		}
-		if err != nil {
-			return command.Environmentf("remove run %s: %v", command.ShortID(run), err)
-		}
-		fmt.Fprintln(e.Stdout, run)
 	}
 	gone, err := store.Tidy()
 	for _, dir := range gone {
@@ -140,5 +130,32 @@ func (e env) removeSessions(c *cli.Context, store *runstore.Runs) error {
 	if err != nil {
 		return command.Environmentf("remove what runs had left: %v", err)
 	}
+	return nil
+}
+
+// removeRun removes a run, unless another process has removed it meanwhile.
+func (e env) removeRun(ctx context.Context, store *runstore.Runs, info journal.Info) error {
+	run := command.ShortID(info.Run)
+	var messages []string
+	var err error
+	if !info.Live {
+		messages, err = runstore.RemoveLeft(ctx, store, info)
+	}
+	for _, text := range messages {
+		fmt.Fprintln(e.Stderr, "Run "+run+": "+text)
+	}
+	if err == nil {
+		err = store.Remove(info.Run)
+	}
+	switch held, ok := errors.AsType[*journal.HeldError](err); {
+	case ok && !held.Gone:
+		return command.Usagef("run %s is still running (process %d): end it first", run, held.PID)
+	case errors.Is(err, journal.ErrNotFound), errors.Is(err, journal.ErrDeleted):
+		fmt.Fprintln(e.Stderr, "Run "+run+" was removed by another process.")
+		return nil
+	case err != nil:
+		return command.Environmentf("remove run %s: %v", run, err)
+	}
+	fmt.Fprintln(e.Stdout, info.Run)
 	return nil
 }

@@ -140,6 +140,13 @@ func TestWorkWithoutGit(t *testing.T) {
 	w.Must(os.RemoveAll(filepath.Join(w.Path, ".git")))
 	w.prints("there is no Git work tree here: run `git init` to have diffs, undo and merges; what run "+gittest.RUN8+
 		" changed is not recorded", contract.ExitEnvironment, "diff")
+	const scratch = "eeee1111-rehearsal"
+	store := testkit.Must(journal.OpenStore(w.state))(t)
+	run := testkit.Must(store.Create(journal.Meta{Run: scratch, CWD: t.TempDir(), Workspace: w.Path, Rehearsal: true},
+		journal.Options{}))(t)
+	w.Must(run.Close(), store.Close())
+	w.prints("run eeee1111 is a rehearsal without Git: what it wrote is in "+w.Path+"\n", contract.ExitEnvironment, "land",
+		scratch)
 	t.Chdir(t.TempDir())
 	w.prints("no run has worked in", contract.ExitUsage, "undo")
 	w.Must(os.RemoveAll(w.Path))

@@ -176,7 +176,7 @@ func AgentSpawned(e contract.Event, s contract.Spawn, name func(string) string) 
 	if who == "" {
 		who = Called(name, e.ID)
 	}
-	who = OfMake(OnHost(who, s.Host), s.Make)
+	who = Whole(who, s.Host, s.Make)
 	switch {
 	case s.Resumed:
 		return who + " takes up its thread again" + After(" – ", One(s.Mode, MaxName))
@@ -195,9 +195,9 @@ func OnHost(name, host string) string {
 	return marked(name, host, " @"+One(host, MaxName))
 }
 
-// OfMake adds the agent's make to its name; an empty make is Claude, which is not named.
-func OfMake(name, make string) string {
-	return marked(name, make, " ["+One(make, MaxName)+"]")
+// Whole is the name of an agent on every face: with its host, and with its make unless that is Claude.
+func Whole(name, host, make string) string {
+	return marked(OnHost(name, host), make, " ["+One(make, MaxName)+"]")
 }
 
 func marked(name, of, mark string) string {

@@ -24,24 +24,27 @@ type Story struct {
 	dir     string              // working directory of the run
 	calls   map[string][]string // not reported yet, by agent
 	plan    []contract.Step
-	retried map[string]bool   // agents that wait for the API, which was reported
-	hosts   map[string]string // hosts of agents, if not that of the run
+	retried map[string]bool           // agents that wait for the API, which was reported
+	agents  map[string]contract.Spawn // hosts and makes of agents
 }
 
 const (
 	maxStoryCalls = 6  // at most reported of one stretch of work
 	storyIndent   = 10 // columns, below the time
+	maxNamed      = 6  // at most named in a summary
 )
 
-func (s *Story) name(id string) string { return OnHost(Called(s.Name, id), s.hosts[id]) }
+func (s *Story) name(id string) string {
+	return Whole(Called(s.Name, id), s.agents[id].Host, s.agents[id].Make)
+}
 
 // Text returns what an event adds to the story: whole lines, or nothing.
 func (s *Story) Text(at time.Time, e contract.Event) string {
-	if b, ok := e.Body.(contract.Spawn); ok && b.Host != s.hosts[e.ID] {
-		if s.hosts == nil {
-			s.hosts = map[string]string{}
+	if b, ok := e.Body.(contract.Spawn); ok {
+		if s.agents == nil {
+			s.agents = map[string]contract.Spawn{}
 		}
-		s.hosts[e.ID] = b.Host
+		s.agents[e.ID] = contract.Spawn{Host: b.Host, Make: b.Make}
 	}
 	text := s.words(at, e)
 	if text = strings.Trim(text, "\n"); text == "" {
@@ -137,7 +140,7 @@ func (s *Story) own(at time.Time, e contract.Event) string {
 
 // call is a call in words, with paths relative to the run's directory.
 func (s *Story) call(tool string, input json.RawMessage) string {
-	return One(Within(s.dir, callText(tool, input)), 160)
+	return One(Within(s.dir, CallText(tool, input)), 160)
 }
 
 func (s *Story) done(agent string) string {
@@ -161,25 +164,14 @@ func (s *Story) done(agent string) string {
 
 // planned reports all of a new plan, and otherwise what has changed.
 func (s *Story) planned(p contract.Plan, line string) string {
-	same := len(s.plan) == len(p.Steps)
-	var changed []string
+	changed, same := PlanChanges(s.plan, p.Steps)
+	if s.plan = p.Steps; same {
+		return changed
+	}
 	for i, step := range p.Steps {
-		if same && s.plan[i].Text != step.Text {
-			same = false
-		}
-		if same && s.plan[i].Status != step.Status {
-			changed = append(changed, fmt.Sprintf("Step %d, %s: %s.", i+1, One(step.Text, MaxSummary), progress(step)))
-		}
+		line += fmt.Sprintf("\n  %d. %s", i+1, One(step.Text, MaxSummary))
 	}
-	s.plan = p.Steps
-	if same {
-		return strings.Join(changed, "\n")
-	}
-	text := line
-	for i, step := range p.Steps {
-		text += fmt.Sprintf("\n  %d. %s", i+1, One(step.Text, MaxSummary))
-	}
-	return text
+	return line
 }
 
 func checked(b contract.Check) string {
@@ -314,7 +306,7 @@ func (s *Since) Text(now time.Time, name func(id string) string) string {
 		for _, id := range ids {
 			list = append(list, Called(name, id))
 		}
-		return strings.Join(few(list), ", ")
+		return strings.Join(words.Few(list, maxNamed), ", ")
 	}
 	var parts []string
 	add := func(what, text string) {
@@ -338,7 +330,7 @@ func (s *Since) Text(now time.Time, name func(id string) string) string {
 		from, to, _ := strings.Cut(h, " ")
 		pairs = append(pairs, Called(name, from)+" → "+Called(name, to))
 	}
-	add("handed off", strings.Join(few(pairs), ", "))
+	add("handed off", strings.Join(words.Few(pairs, maxNamed), ", "))
 	add("decisions", tally(s.decisions))
 	if s.passed+s.failed > 0 {
 		add("checks", fmt.Sprintf("%d passed, %d failed", s.passed, s.failed))
@@ -361,15 +353,6 @@ func (s *Since) Text(now time.Time, name func(id string) string) string {
 	}
 	return fmt.Sprintf("Since you last did something here, %s ago (%s): ", Span(now.Sub(s.from)),
 		s.from.Local().Format("2 Jan 15:04")) + strings.Join(parts, " · ")
-}
-
-// few shortens a list: its first entries, and how many more there are.
-func few(list []string) []string {
-	const most = 6
-	if len(list) <= most {
-		return list
-	}
-	return append(slices.Clone(list[:most]), words.Number(len(list)-most)+" more")
 }
 
 // tally counts equal texts, in the order of their first.

@@ -59,7 +59,7 @@ func TestStory(t *testing.T) {
 00:00:13  Check 1 of 1, failed with exit code 1: go vet
 00:00:14  The plan: 0 of 1 step done; now: Mend.
             1. Mend
-00:00:15  Step 1, Mend: done.
+00:00:15  Step 1 of 1, Mend: done.
 00:00:16  The Arbiter decides: The thread continues. Why: It holds.
 00:00:18  Orchestrator I used Bash: ls
 00:00:20  Orchestrator I asks to use Bash: rm -rf build
@@ -67,14 +67,16 @@ func TestStory(t *testing.T) {
 	testkit.Same(t, "", strings.Split(want, "\n"), strings.Split(got.String(), "\n"))
 }
 
-// TestStoryNamesHosts: an agent on another host is shown with the host's name, until it moves.
+// TestStoryNamesHosts: an agent on another host is shown with the host's name, until it moves, and one of another make
+// with that.
 func TestStoryNamesHosts(t *testing.T) {
 	var s Story
-	for _, tt := range []struct{ host, want string }{{"box", "Orchestrator II @box"}, {"", "Orchestrator II "}} {
-		s.Text(time.Time{}, contract.Event{ID: "orch-2", Body: contract.Spawn{Name: "Orchestrator II", Host: tt.host}})
+	for _, tt := range []struct{ host, make, want string }{{"box", "", "Orchestrator II @box asks"},
+		{"box", "codex", "Orchestrator II @box [codex] asks"}, {"", "", "Orchestrator II asks"}} {
+		s.Text(time.Time{}, contract.Event{ID: "orch-2",
+			Body: contract.Spawn{Name: "Orchestrator II", Host: tt.host, Make: tt.make}})
 		got := s.Text(time.Time{}, contract.Event{ID: "orch-2", Body: contract.Question{Text: "Which?"}})
-		testkit.Check(t, strings.Contains(got, tt.want) && (tt.host != "" || !strings.Contains(got, "@")),
-			"on host %q: %s", tt.host, got)
+		testkit.Includes(t, "on host "+tt.host, got, tt.want)
 	}
 }
 
@@ -185,7 +187,7 @@ func TestSince(t *testing.T) {
 				list = append(list, orch("orch-7", contract.Spawn{}))
 			}
 			return list
-		}(), time.Hour, "Orchestrator VII, 34 more began"},
+		}(), time.Hour, "Orchestrator VII, and 34 more began"},
 		"over": {append(night[:len(night):len(night)], orch("", contract.Result{Status: contract.StatusComplete})),
 			2 * time.Hour, "It is done."},
 		"resumed": {append(night[:len(night):len(night)], orch("", contract.Result{Status: contract.StatusInterrupted}),

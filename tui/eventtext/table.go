@@ -68,7 +68,7 @@ func word(e history.Entry, name func(string) string) wording {
 	case contract.Delta:
 		return line(One(b.Text, MaxWords))
 	case contract.ToolUse:
-		text := callText(b.Tool, b.Input)
+		text := CallText(b.Tool, b.Input)
 		return wording{text, func() string {
 			if b.Subagent != "" {
 				return "A subagent of " + amid(who) + " uses " + text
@@ -76,7 +76,7 @@ func word(e history.Entry, name func(string) string) wording {
 			return who + " uses " + text
 		}}
 	case contract.ToolCall:
-		text := callText(b.Tool, b.Input)
+		text := CallText(b.Tool, b.Input)
 		return wording{text, func() string { return who + " calls " + text }}
 	case contract.ToolResult:
 		if b.IsError {
@@ -269,7 +269,8 @@ func attempt(delayMS int64, n int, reason string) string {
 	return After(" after ", millis(delayMS)) + ", attempt " + strconv.Itoa(n) + After(": ", One(reason, MaxWords))
 }
 
-func callText(tool string, input json.RawMessage) string {
+// CallText is a tool's call on one line.
+func CallText(tool string, input json.RawMessage) string {
 	return ToolName(tool) + After(": ", Summary(tool, input))
 }
 
@@ -319,7 +320,7 @@ func decisionWords(b contract.Decision, name func(string) string) wording {
 }
 
 func permissionWords(b contract.PermissionRequest, who string) wording {
-	return wording{who + " asks to use " + callText(b.Tool, b.Input), func() string {
+	return wording{who + " asks to use " + CallText(b.Tool, b.Input), func() string {
 		if b.Subagent != "" {
 			who = "A subagent of " + amid(who)
 		}

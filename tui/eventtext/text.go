@@ -9,6 +9,7 @@ package eventtext
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -114,6 +115,23 @@ func planText(p contract.Plan, name func(string) string) string {
 		b.WriteString("\n" + Called(name, t.Agent) + " keeps a list of its own: " + Sentence(Tally(t)) + "\n")
 	}
 	return b.String()
+}
+
+// PlanChanges says which steps of a plan stand otherwise than before; same is false for another plan.
+func PlanChanges(old, now []contract.Step) (changed string, same bool) {
+	if len(old) != len(now) {
+		return "", false
+	}
+	var list []string
+	for i, step := range now {
+		if old[i].Text != step.Text {
+			return "", false
+		}
+		if old[i].Status != step.Status {
+			list = append(list, fmt.Sprintf("Step %d of %d, %s: %s.", i+1, len(now), One(step.Text, MaxSummary), progress(step)))
+		}
+	}
+	return strings.Join(list, "\n"), true
 }
 
 func progress(s contract.Step) string {

@@ -105,10 +105,10 @@ var SlashAnswers = map[string]SlashAnswer{
 // SlashWord makes a short text from outside fit for one line.
 func SlashWord(s string) string { return sanitize.Line(s, 200) }
 
-// SlashName returns the name of a party, with its host unless that is the host of arbiter.
+// SlashName returns the name of a party, with its host and make as on all faces.
 func SlashName(s *supervisor.State, id string) string {
 	if a := AgentOf(s, id); a != nil && id != contract.Arbiter {
-		return eventtext.OnHost(SlashWord(a.Name), a.Host)
+		return eventtext.Whole(SlashWord(a.Name), a.Host, a.Make)
 	}
 	return eventtext.Name(id) // an agent that was forgotten
 }

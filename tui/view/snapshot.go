@@ -56,7 +56,7 @@ func AgentRow(s *supervisor.State, a *supervisor.Agent, waits []supervisor.Inbox
 		stall = nil
 	}
 	line := PageAgent{
-		ID: a.ID, Name: eventtext.OfMake(eventtext.OnHost(SlashWord(a.Name), a.Host), a.Make), Mode: SlashWord(a.Mode),
+		ID: a.ID, Name: eventtext.Whole(SlashWord(a.Name), a.Host, a.Make), Mode: SlashWord(a.Mode),
 		State: text, Tone: tone,
 		Busy:  a.Status == supervisor.AgentBusy && stall == nil,
 		Known: a.Context.Window > 0 && a.Context.Tokens > 0, Tokens: a.Context.Tokens, Window: a.Context.Window,

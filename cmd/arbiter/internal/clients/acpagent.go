@@ -45,7 +45,6 @@ type ACPConfig struct {
 	// Mode returns the permission mode in which a run in dir starts, or an error if no run can start there.
 	Mode       func(dir string) (string, error)
 	AcceptRisk bool // whether the mode allow-all may be chosen
-	Words      ACPWords
 	Version    string
 	Login      []string // arguments that log in to Claude, appended to those of this command
 	Log        *slog.Logger
@@ -267,7 +266,7 @@ func (s *server) open(id, dir string) *session {
 	open.ctx, open.close = context.WithCancel(s.ctx)
 	s.mu.Lock()
 	open.follow = acpFollower{follower: follower{runs: s.Runs, run: id}, session: open,
-		mapper: newMapper(id, s.can, s.Words), kick: make(chan struct{}, 1)}
+		mapper: newMapper(id, s.can), kick: make(chan struct{}, 1)}
 	before := s.sessions[id]
 	s.sessions[id] = open
 	s.mu.Unlock()
@@ -869,7 +868,7 @@ func answers(st runstore.LiveStatus, text string) []contract.CommandBody {
 
 // endsNow reports whether a run has just ended or does not answer.
 func endsNow(ctx context.Context, client *control.Client) bool {
-	st, err := control.StatusOf[runstore.LiveStatus](ctx, client)
+	st, err := statusOf(ctx, client)
 	return err != nil || !machine.State(st.Phase).Live()
 }
 
@@ -1293,7 +1292,7 @@ func (a *asks) withdraw(open []supervisor.InboxItem) {
 func (f *acpFollower) syncInbox(l *link) {
 	o := f.session
 	armed, _ := o.waiting() // before the status: the run has received these
-	st, err := l.status()
+	st, err := statusOf(l.ctx, l.ask)
 	if err != nil {
 		return // the connection is ending
 	}

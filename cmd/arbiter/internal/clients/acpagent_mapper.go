@@ -45,8 +45,8 @@ import (
 // continue after that.
 
 const (
-	maxTitle       = 200  // runes of a title
-	maxDescription = 4000 // runes of what an agent is for
+	maxTitle       = 200  // runes of a title, bytes of why a call asks
+	maxDescription = 4000 // bytes of what an agent is for
 )
 
 // features are the protocol features beyond version 1 that the client supports.
@@ -57,15 +57,11 @@ type features struct {
 	elicits    bool
 }
 
-// ACPWords renders an event as one line of text. name returns the display name of an agent or party.
-type ACPWords func(e contract.Event, name func(id string) string) string
-
 // mapper turns the events of a run into updates of its session, and of the sessions of its Orchestrators if the
 // client knows subagents. Its output depends only on the events so far.
 type mapper struct {
 	root   string // id of the session
 	can    features
-	words  ACPWords
 	dir    string // working directory of the run
 	agents map[string]*agentView
 	// calls are the running tool calls by id; asked are the pending permission requests by id.
@@ -99,9 +95,9 @@ type shownUsage struct {
 	cost       float64
 }
 
-func newMapper(session string, can features, words ACPWords) *mapper {
+func newMapper(session string, can features) *mapper {
 	return &mapper{
-		root: session, can: can, words: words, agents: map[string]*agentView{}, calls: map[string]acpCall{},
+		root: session, can: can, agents: map[string]*agentView{}, calls: map[string]acpCall{},
 		asked: map[string]toolCall{}, shownTexts: map[string]string{},
 	}
 }
@@ -114,6 +110,7 @@ func (m *mapper) add(e contract.Event) []frame {
 	switch b := e.Body.(type) {
 	case contract.Session:
 		m.ended, m.dir, m.login, m.rehearsal = nil, b.CWD, false, b.Rehearsal // the run continues
+		return m.leftOver()
 	case contract.Spawn:
 		return m.spawn(e.ID, b)
 	case contract.Done:
@@ -235,7 +232,7 @@ func (m *mapper) chunk(session, kind, id, text string) []frame {
 // aside shows an event outside the conversation as one line of thought.
 func (m *mapper) aside(e contract.Event) []frame {
 	session, _ := m.home(e.ID)
-	return m.chunk(session, thoughtChunk, "", m.words(e, m.name))
+	return m.chunk(session, thoughtChunk, "", eventtext.Line(e, m.name))
 }
 
 // noticed is the kind of updates that are not part of the history.
@@ -246,7 +243,7 @@ func (m *mapper) notice(e contract.Event) []frame {
 	if !m.can.notices {
 		return m.aside(e)
 	}
-	text := sanitize.Line(m.words(e, m.name), maxDescription)
+	text := sanitize.Line(eventtext.Line(e, m.name), maxDescription)
 	if text == "" {
 		return nil
 	}
@@ -389,7 +386,7 @@ func (m *mapper) spawn(id string, b contract.Spawn) []frame {
 		m.agents[id] = a
 	}
 	name := sanitize.Line(cmp.Or(b.Name, id), maxTitle)
-	a.name, a.gone, a.busy = eventtext.OfMake(eventtext.OnHost(name, b.Host), b.Make), false, false
+	a.name, a.gone, a.busy = eventtext.Whole(name, b.Host, b.Make), false, false
 	frames := m.closeCalls(id) // of an earlier process
 	if id == contract.Arbiter {
 		return frames
@@ -401,7 +398,7 @@ func (m *mapper) spawn(id string, b contract.Spawn) []frame {
 	if b.Mode != "" {
 		title += " (" + sanitize.Line(b.Mode, maxTitle) + ")"
 	}
-	prompt := bound(b.Prompt, maxDescription)
+	prompt := clip(sanitize.Text(b.Prompt), maxDescription)
 	if m.can.subagents {
 		a.state = childState{State: "running"}
 		u := m.subagent(id, object{"title": title, "capabilities": object{"cancel": object{}}, "state": a.state})
@@ -435,6 +432,16 @@ func (m *mapper) done(id string, b contract.Done) []frame {
 	text := textContent("Ended: " + sanitize.Line(b.Reason, maxTitle))
 	return append(frames, frame{m.root, toolCall{Update: toolChanged, ToolCallID: id, Status: completed,
 		Content: []object{text}}})
+}
+
+// leftOver ends what the process before has left: an agent that goes on is spawned again.
+func (m *mapper) leftOver() []frame {
+	frames := m.closeCalls("")
+	for _, id := range slices.Sorted(maps.Keys(m.agents)) {
+		m.setBusy(id, false)
+		frames = append(frames, m.done(id, contract.Done{Reason: "the run's process has ended"})...)
+	}
+	return frames
 }
 
 // childState shows the state of an Orchestrator, if it has changed.
@@ -533,19 +540,8 @@ func (m *mapper) prose(id string, b contract.Assistant) []frame {
 	return m.chunk(session, kind, "", prefix+b.Text)
 }
 
-// bound truncates a text to a number of runes.
-func bound(s string, runes int) string {
-	s = sanitize.Text(s)
-	for i := range s {
-		if runes--; runes < 0 {
-			return s[:i] + "…"
-		}
-	}
-	return s
-}
-
 const (
-	maxResult = 64 << 10 // runes of a shown result
+	maxResult = 64 << 10 // bytes of a shown result
 	ownTools  = "mcp__arbiter__"
 )
 
@@ -560,14 +556,9 @@ type acpCall struct {
 
 // toolInput has the members of tool inputs that a client is shown separately.
 type toolInput struct {
-	Command      string  `json:"command"`
 	FilePath     string  `json:"file_path"`
 	NotebookPath string  `json:"notebook_path"`
 	Path         string  `json:"path"`
-	Pattern      string  `json:"pattern"`
-	URL          string  `json:"url"`
-	Query        string  `json:"query"`
-	Description  string  `json:"description"`
 	OldString    string  `json:"old_string"`
 	NewString    *string `json:"new_string"`
 	Content      *string `json:"content"`
@@ -596,12 +587,7 @@ func kindOf(tool string) string {
 func (m *mapper) describe(agent, tool string, input json.RawMessage) toolCall {
 	var in toolInput
 	_ = json.Unmarshal(input, &in) // input that cannot be parsed is shown unchanged
-	subject := cmp.Or(in.Command, in.FilePath, in.NotebookPath, in.Pattern, in.Path, in.URL, in.Query, in.Description)
-	title := tool
-	if subject != "" {
-		title += ": " + subject
-	}
-	t := toolCall{Title: sanitize.Line(title, maxTitle), Name: tool, Kind: kindOf(tool)}
+	t := toolCall{Title: sanitize.Line(eventtext.CallText(tool, input), maxTitle), Name: tool, Kind: kindOf(tool)}
 	if isObject(input) {
 		t.RawInput = input
 	}
@@ -667,7 +653,7 @@ func (m *mapper) toolResult(b contract.ToolResult) []frame {
 	if b.IsError {
 		t.Status = failed
 	}
-	text := strings.TrimSpace(bound(b.Text, maxResult))
+	text := strings.TrimSpace(clip(sanitize.Text(b.Text), maxResult))
 	switch {
 	case text == "" || c.diff && !b.IsError:
 	case kindOf(c.tool) == "execute" || kindOf(c.tool) == "read" || kindOf(c.tool) == "search":
@@ -695,7 +681,7 @@ func (m *mapper) permissionRequest(id string, b contract.PermissionRequest) []fr
 	}
 	for _, about := range []string{b.Reason, eventtext.PlaceOf(b.Place), eventtext.DeniedAt(b.Deadline)} {
 		if about != "" {
-			t.Content = append(t.Content, textContent(bound(about, maxTitle)))
+			t.Content = append(t.Content, textContent(clip(sanitize.Text(about), maxTitle)))
 		}
 	}
 	frames := m.childState(id, childState{State: "requires_action"})
@@ -740,7 +726,8 @@ func (m *mapper) permission(id string, b contract.Permission) []frame {
 	case own:
 		u.Status = completed
 	}
-	frames := append(m.on(session, u), m.aside(contract.Event{ID: id, Body: b})...)
+	said, _ := eventtext.Text(history.Entry{Event: contract.Event{ID: id, Body: b}}, m.name) // for whom, too
+	frames := append(m.on(session, u), m.chunk(session, thoughtChunk, "", said)...)
 	if a := m.agents[id]; a != nil && a.state.State == "requires_action" { // otherwise its turn is over
 		frames = append(m.childState(id, childState{State: "running"}), frames...)
 	}

@@ -23,10 +23,6 @@ import (
 
 var freeze = flag.Bool("freeze", false, "write the golden files")
 
-func lineOf(e contract.Event, name func(string) string) string {
-	return name(e.ID) + ": " + e.Body.EventName()
-}
-
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
 func message(id, from, to, kind, text string) contract.Event {
@@ -69,7 +65,7 @@ var story = []contract.Event{
 	{ID: "orch-1", Body: contract.ToolUse{Tool: "Bash", Input: raw(`{"command":"git push \u003e a"}`), ToolUse: "t4"}},
 	{ID: "orch-1", Body: contract.PermissionRequest{Request: "perm-1", Tool: "Bash",
 		Input: raw(`{ "command": "git push > a" }`)}},
-	{ID: "orch-1", Body: contract.Permission{Request: "perm-1", Behavior: "allow", By: "human"}},
+	{ID: "orch-1", Body: contract.Permission{Request: "perm-1", Tool: "Bash", Behavior: "allow", By: "human"}},
 	{ID: "orch-1", Body: contract.ToolResult{ToolUse: "t4", Text: "pushed"}},
 	{ID: "orch-1", Body: contract.PermissionRequest{Request: "perm-2", Tool: "Bash", Input: raw(`{"command":"rm"}`)}},
 	{ID: "orch-1", Body: contract.Permission{Request: "perm-2", Behavior: "deny", By: "human"}},
@@ -104,7 +100,7 @@ func TestMapping(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			checker := testkit.Must(acptest.NewChecker(can.subagents))(t)
-			m := newMapper("run", can, lineOf)
+			m := newMapper("run", can)
 			var got bytes.Buffer
 			for _, e := range story {
 				got.WriteString("# " + e.ID + " " + e.Body.EventName() + "\n")
@@ -126,7 +122,7 @@ func TestMapping(t *testing.T) {
 
 // TestOfUnstable: a client that has not announced subagents, notices and compaction receives none of them.
 func TestOfUnstable(t *testing.T) {
-	m := newMapper("run", features{}, lineOf)
+	m := newMapper("run", features{})
 	for _, e := range story {
 		for _, f := range m.add(e) {
 			update, _ := f.Update.(object)
@@ -142,7 +138,7 @@ func TestOfUnstable(t *testing.T) {
 // TestARehearsalHasNoCost: an editor would show a simulated cost as a real one.
 func TestARehearsalHasNoCost(t *testing.T) {
 	for _, rehearsal := range []bool{false, true} {
-		m := newMapper("run", features{}, lineOf)
+		m := newMapper("run", features{})
 		var last object
 		for _, b := range []contract.Body{contract.Session{Session: "run", CWD: "/w", Rehearsal: rehearsal},
 			contract.Spawn{Name: "The Arbiter"}, contract.Turn{CostUSD: 0.5}, contract.Context{Tokens: 10, Window: 100}} {
@@ -159,7 +155,7 @@ func TestARehearsalHasNoCost(t *testing.T) {
 
 // TestDecisionsHaveACost: a client is shown what a decider has cost as soon as its decision is known.
 func TestDecisionsHaveACost(t *testing.T) {
-	m := newMapper("run", features{}, lineOf)
+	m := newMapper("run", features{})
 	for _, e := range []contract.Event{{ID: contract.Arbiter, Body: contract.Turn{CostUSD: 0.5}},
 		{ID: contract.Arbiter, Body: contract.Decision{CostUSD: 0.25}},
 		{ID: contract.Supervisor, Body: contract.Cost{CostUSD: 0.125, RunCostUSD: 0.25}}} {
@@ -169,27 +165,36 @@ func TestDecisionsHaveACost(t *testing.T) {
 }
 
 // TestCallsEndWithTheirTurn: a call that an interrupted turn leaves without a result does not run any more; that of
-// another agent does.
+// another agent does, until its process has ended.
 func TestCallsEndWithTheirTurn(t *testing.T) {
-	m, states := newMapper("run", features{}, lineOf), map[string]string{}
+	m, states := newMapper("run", features{}), map[string]string{}
 	use := func(id string) contract.ToolUse {
 		return contract.ToolUse{Tool: "Bash", ToolUse: id, Input: json.RawMessage(`{}`)}
 	}
-	for _, e := range []contract.Event{{ID: "orch-1", Body: use("t1")}, {ID: "orch-2", Body: use("t2")},
-		{ID: "orch-1", Body: contract.Turn{Outcome: "interrupted"}}} {
+	take := func(e contract.Event) {
 		for _, f := range m.add(e) {
 			if call, ok := f.Update.(toolCall); ok {
 				states[call.ToolCallID] = call.Status
 			}
 		}
 	}
-	testkit.Same(t, "calls", map[string]string{"t1": failed, "t2": inProgress}, states)
+	for _, e := range []contract.Event{{ID: "orch-1", Body: use("t1")}, {ID: "orch-2", Body: contract.Spawn{}},
+		{ID: "orch-2", Body: contract.Delivered{}}, {ID: "orch-2", Body: use("t2")},
+		{ID: "orch-1", Body: contract.Turn{Outcome: "interrupted"}}} {
+		take(e)
+	}
+	testkit.Same(t, "calls", map[string]string{"t1": failed, "t2": inProgress, "orch-2": inProgress}, states)
+	take(contract.Event{Body: contract.Session{Resumed: true}})
+	testkit.Same(t, "after a resume", map[string]string{"t1": failed, "t2": failed, "orch-2": completed}, states)
+	testkit.Check(t, !m.works(), "an agent of the process before works")
+	take(contract.Event{ID: "orch-2", Body: contract.Spawn{Resumed: true}})
+	testkit.Same(t, "after its spawn, orch-2", inProgress, states["orch-2"])
 }
 
 // TestAQuestionThatIsOpenedAgain: an open question of a resumed run is shown once, and one that was settled is shown
 // when it is asked again, as a text of its own.
 func TestAQuestionThatIsOpenedAgain(t *testing.T) {
-	m := newMapper("run", features{}, lineOf)
+	m := newMapper("run", features{})
 	ask, shown := contract.Question{Question: "recovery-arbiter", Text: "Retry, or cancel?"}, map[any]bool{}
 	for _, b := range []contract.Body{ask, contract.Session{Resumed: true}, ask,
 		contract.Settled{Item: "recovery-arbiter"}, ask} {
@@ -202,7 +207,7 @@ func TestAQuestionThatIsOpenedAgain(t *testing.T) {
 
 // TestNamesWithHosts: the name of an agent on another host includes the host.
 func TestNamesWithHosts(t *testing.T) {
-	m := newMapper("run", features{}, lineOf)
+	m := newMapper("run", features{})
 	m.add(contract.Event{ID: "orch-2", Body: contract.Spawn{Name: "Orchestrator II", Host: "box"}})
 	testkit.Same(t, "it is called", "Orchestrator II @box", m.name("orch-2"))
 }

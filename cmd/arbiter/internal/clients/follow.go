@@ -64,13 +64,13 @@ func (l *link) end() {
 	l.ask.Close()
 }
 
-// statusTimeout is how long a run may take to report its status.
-const statusTimeout = 5 * time.Second
+// statusTimeout is how long a run may take to report its status: its process may be stopped. Tests shorten it.
+var statusTimeout = 5 * time.Second
 
-func (l *link) status() (runstore.LiveStatus, error) {
-	ctx, cancel := context.WithTimeout(l.ctx, statusTimeout)
+func statusOf(ctx context.Context, client *control.Client) (runstore.LiveStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	return control.StatusOf[runstore.LiveStatus](ctx, l.ask)
+	return control.StatusOf[runstore.LiveStatus](ctx, client)
 }
 
 // after returns the place after a line that the present process has sent.

@@ -659,7 +659,7 @@ func (w *waiter) attend(
 		if err := w.news.read(ctx); err != nil {
 			return nil, v, false, err
 		}
-		st, err := control.StatusOf[runstore.LiveStatus](ctx, l.Client)
+		st, err := statusOf(ctx, l.Client)
 		if err != nil {
 			return nil, v, false, ctx.Err()
 		}
@@ -847,7 +847,7 @@ func (l *mcpLive) elicit(ctx context.Context, req *mcp.CallToolRequest, id strin
 	watching.Go(func() {
 		defer cancel()
 		for l.pause(ctx) {
-			st, err := control.StatusOf[runstore.LiveStatus](ctx, l.Client)
+			st, err := statusOf(ctx, l.Client)
 			if err != nil || !slices.ContainsFunc(st.Inbox, func(i supervisor.InboxItem) bool { return i.ID == id }) {
 				return
 			}

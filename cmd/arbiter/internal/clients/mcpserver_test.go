@@ -189,6 +189,23 @@ func (w *world) Report(_ context.Context, _, format string, out io.Writer) error
 	return err
 }
 
+// TestWaitForAStuckProcess: a wait does not go on with a process that does not report its status.
+func TestWaitForAStuckProcess(t *testing.T) {
+	impatient(t)
+	w := newWorld(t)
+	s := testkit.Must(NewMCP(w.options()))(t)
+	ctx, cancel := context.WithTimeout(t.Context(), webWaitTimeout)
+	defer cancel()
+	l := testkit.Must(s.dial(ctx, theRun))(t)
+	defer l.Close()
+	n := testkit.Must(s.openNews(ctx, theRun, 0))(t)
+	defer n.log.Close()
+	w.hangs(t)
+	wait := &waiter{s: s, req: &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{}}, run: theRun, news: n}
+	_, _, done, err := wait.attend(ctx, l, time.Now().Add(time.Hour))
+	testkit.Check(t, !done && err == nil, "it has waited: %v, %v", done, err)
+}
+
 // options returns the options of a server for the world's run.
 func (w *world) options() MCPOptions {
 	return MCPOptions{Runs: w, Args: []string{"--max-cost", "5"}, Dirs: []string{w.dir}, Version: "1",
@@ -556,7 +573,7 @@ func (w *world) edits(can string) *anEditor {
 	testkit.OK(w.t, err)
 	var served sync.WaitGroup
 	served.Go(func() {
-		testkit.OK(w.t, ServeACP(w.t.Context(), in, out, ACPConfig{Runs: w, State: " --state-dir s", Words: lineOf,
+		testkit.OK(w.t, ServeACP(w.t.Context(), in, out, ACPConfig{Runs: w, State: " --state-dir s",
 			Mode: func(string) (string, error) { return "ask", nil }, Log: slog.New(slog.DiscardHandler)}))
 	})
 	w.t.Cleanup(func() {

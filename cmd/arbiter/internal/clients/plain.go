@@ -910,27 +910,11 @@ func (v *narrator) decided(b contract.Permission, text string) string {
 
 // planned prints a plan: all of it at first, and later what has changed.
 func (v *narrator) planned(b contract.Plan, text string) string {
-	old := v.plan
-	v.plan = b.Steps
-	same := len(old) == len(b.Steps) && len(old) > 0
-	var changes []string
-	for i := 0; same && i < len(old); i++ {
-		was, is := old[i], b.Steps[i]
-		if was.Text != is.Text {
-			same = false
-		} else if was.Status != is.Status {
-			status := is.Status
-			if status == contract.StepActive {
-				status = "under way"
-			}
-			changes = append(changes, fmt.Sprintf("Step %d of %d, %s: %s.", i+1, len(old), sanitize.Line(is.Text, 200),
-				sanitize.Line(status, 60)))
-		}
+	changed, same := eventtext.PlanChanges(v.plan, b.Steps)
+	if v.plan = b.Steps; same && len(b.Steps) > 0 {
+		return changed
 	}
-	if !same {
-		return text
-	}
-	return strings.Join(changes, "\n")
+	return text
 }
 
 // count records a tool's call for the next report on progress.
@@ -948,13 +932,8 @@ func (v *narrator) progress() string {
 	var lines []string
 	for _, agent := range slices.Sorted(maps.Keys(v.used)) {
 		u := v.used[agent]
-		name := v.name(agent)
-		tools := fmt.Sprintf("%d tools", u.count)
-		if u.count == 1 {
-			tools = "one tool"
-		}
-		lines = append(lines, fmt.Sprintf("%s is at work: %s since the last word; the last was %s.", name, tools,
-			strings.TrimRight(sanitize.Line(u.last, 120), ".")))
+		lines = append(lines, fmt.Sprintf("%s is at work: %s since the last word; the last was %s.", v.name(agent),
+			words.Count(u.count, "tool"), strings.TrimRight(sanitize.Line(u.last, 120), ".")))
 	}
 	clear(v.used)
 	return strings.Join(lines, "\n")

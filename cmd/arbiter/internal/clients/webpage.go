@@ -68,7 +68,7 @@ type WebOptions struct {
 type WebServer struct {
 	runs     Runs
 	run      string
-	replay   string // the command that prints all events
+	named    string // how a command line names it: its id, and the flag for its state directory if that needs one
 	guard    *guard
 	listener net.Listener
 	streams  chan struct{} // one slot per page that follows
@@ -112,7 +112,7 @@ func NewWeb(o WebOptions) *WebServer {
 	if host, _, err := net.SplitHostPort(o.Listen); err == nil && o.Public {
 		g.hosts = append(g.hosts, strings.ToLower(host))
 	}
-	s := &WebServer{runs: o.Runs, run: o.Run, replay: "arbiter replay " + command.ShortID(o.Run) + o.State, guard: g,
+	s := &WebServer{runs: o.Runs, run: o.Run, named: command.ShortID(o.Run) + o.State, guard: g,
 		streams: make(chan struct{}, mostStreams)}
 	s.handler = s.guard.wrap(s.routes())
 	return s
@@ -560,7 +560,7 @@ func (s *WebServer) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // for a reverse proxy
-	f := &webFollower{follower: follower{s.runs, s.run, at}, replay: s.replay,
+	f := &webFollower{follower: follower{s.runs, s.run, at}, named: s.named, names: map[string]string{},
 		out: &sink{w: w, rc: http.NewResponseController(w)}}
 	f.follow(r.Context())
 }
@@ -601,15 +601,15 @@ func (b *sink) write(text string) {
 // webFollower follows a run for one browser, across the processes that play it.
 type webFollower struct {
 	follower
-	replay string
-	out    *sink
-	sent   runPart         // the last one sent
-	shown  json.RawMessage // the status that the page shows
-	names  map[string]string
-	ready  []json.RawMessage // events to be sent
-	bytes  int               // of them
-	read   time.Time         // LastActive of the run when its log was read without a process
-	began  time.Time         // see past; zero: the run's own time is not known
+	named string // see WebServer
+	out   *sink
+	sent  runPart         // the last one sent
+	shown json.RawMessage // the status that the page shows
+	names map[string]string
+	ready []json.RawMessage // events to be sent
+	bytes int               // of them
+	read  time.Time         // LastActive of the run when its log was read without a process
+	began time.Time         // see past; zero: the run's own time is not known
 }
 
 func (f *webFollower) follow(ctx context.Context) {
@@ -641,7 +641,8 @@ func (f *webFollower) send(p runPart) {
 func (f *webFollower) about(info journal.Info, state, text string) runPart {
 	return runPart{
 		Run: info.Run, Title: cleanText(info.Title, mostResult), CWD: cleanText(info.CWD, mostResult),
-		Began: cmp.Or(f.began, info.Began).UTC(), State: state, Text: text, Rehearsal: info.Rehearsal, Replay: f.replay,
+		Began: cmp.Or(f.began, info.Began).UTC(), State: state, Text: text, Rehearsal: info.Rehearsal,
+		Replay: "arbiter replay " + f.named,
 	}
 }
 
@@ -716,8 +717,14 @@ func (f *webFollower) live(ctx context.Context, info journal.Info) {
 			changed = true // perhaps, without an event
 		case <-look:
 			look, looked = nil, time.Now()
-			if st, err := l.status(); err == nil {
+			st, err := statusOf(l.ctx, l.ask)
+			switch {
+			case err == nil:
+				f.send(f.about(info, stateLive, ""))
 				f.status(st)
+			case l.ctx.Err() == nil: // what the page shows may be true no more
+				f.shown = nil
+				f.send(f.about(info, stateSilent, "Its process is stopped, or hangs; arbiter halt "+f.named+" ends its agents."))
 			}
 		case <-l.ctx.Done():
 			return
@@ -752,7 +759,7 @@ func (f *webFollower) pass(part any) (changed bool) {
 func (f *webFollower) status(st runstore.LiveStatus) {
 	st.Seq = 0 // changes with each event, and is not shown
 	for _, a := range st.Agents {
-		f.named(a.ID, a.Name, a.Host, a.Make)
+		f.names[a.ID] = st.Name(a.ID)
 	}
 	raw, err := pageStatus(st)
 	if err != nil || bytes.Equal(raw, f.shown) {
@@ -863,14 +870,6 @@ var bounds = map[string]int{
 	"fuse": 1 << 10, "forecast": 1 << 10, "budget": 1 << 10, "context_warning": 1 << 10,
 }
 
-// named records the name of an agent.
-func (f *webFollower) named(id, name, host, make string) {
-	if f.names == nil {
-		f.names = map[string]string{}
-	}
-	f.names[id] = eventtext.OfMake(eventtext.OnHost(name, host), make)
-}
-
 // line prepares an event's line for the page, with the text that all frontends share; nil: the page does not show it.
 func (f *webFollower) line(line []byte) json.RawMessage {
 	raw := pageLine(line)
@@ -883,15 +882,17 @@ func (f *webFollower) line(line []byte) json.RawMessage {
 	}
 	var words string
 	switch b := e.Body.(type) {
-	case contract.Assistant, contract.Message, contract.Question, contract.ToolUse, contract.ToolResult,
-		contract.Plan, contract.Changes, contract.Result:
+	case contract.Assistant, contract.Message, contract.Question, contract.ToolResult, contract.Plan, contract.Changes,
+		contract.Result:
 		return raw // shown in parts
+	case contract.ToolUse:
+		words = eventtext.Summary(b.Tool, b.Input)
 	case contract.Forecast:
 		words = eventtext.Price(b)
 	case contract.Permission:
 		words, _ = eventtext.Text(history.Entry{Event: e}, f.nameOf)
 	case contract.Spawn:
-		f.named(e.ID, b.Name, b.Host, b.Make)
+		f.names[e.ID] = eventtext.Whole(b.Name, b.Host, b.Make)
 		words = eventtext.Sentence(eventtext.Line(e, f.nameOf))
 	default:
 		words = eventtext.Sentence(eventtext.Line(e, f.nameOf))
@@ -928,16 +929,14 @@ func pageStatus(st runstore.LiveStatus) (json.RawMessage, error) {
 		Where map[string]string `json:"where"` // by item: where the call of a request runs, and that it hides something
 		Fuses map[string]string `json:"fuses"` // by agent
 	}{st, map[string]string{}, map[string]string{}, map[string]string{}}
-	names := webFollower{}
 	for i, a := range st.Agents {
 		st.Agents[i].Session = ""
-		names.named(a.ID, a.Name, a.Host, a.Make)
 		if a.Fuse > 0 {
 			page.Fuses[a.ID] = eventtext.FuseSpent(a.FuseSpent, a.Fuse, st.Rehearsal) + " is spent."
 		}
 	}
 	for _, i := range st.Inbox {
-		page.Asks[i.ID] = eventtext.Asks(i, eventtext.Called(names.nameOf, i.Agent))
+		page.Asks[i.ID] = eventtext.Asks(i, st.Name(i.Agent))
 		if i.Request != nil {
 			page.Where[i.ID] = eventtext.PlaceOf(i.Request.Place)
 			if eventtext.Concealed(i.Request.Input) {

@@ -330,20 +330,24 @@ func TestHostileTexts(t *testing.T) {
 func TestPageWords(t *testing.T) {
 	h := newHouse(t)
 	h.status.Agents = append(h.status.Agents, runstore.AgentStatus{ID: "orch-1", Name: "Orchestrator I", Host: "gpu",
-		Status: "busy", Does: "in your hands", Fuse: 2, FuseSpent: 1.7, ContextUnknown: true, CostUnknown: true})
+		Make: "codex", Status: "busy", Does: "in your hands", Fuse: 2, FuseSpent: 1.7, ContextUnknown: true,
+		CostUnknown: true})
 	h.status.Does = "Held: the limit of costs is spent"
 	s, url := serve(t, h)
 	w := openPage(t, s)
 	w.until(`document.querySelector("#phase").textContent === "` + h.status.Does + `"`)
 	w.shows("[data-agent=orch-1] .state", "in your hands")
 	w.shows("[data-agent=orch-1] .gauge", "unknown$0.00 and what is unknown")
+	w.shows("#cost", "$0.00 + ?")
 	place := &contract.CallPlace{CWD: "/w/one", Host: "gpu", Own: true}
 	item := permissionItem(t, "perm-1", "make test")
 	item.Request = &contract.PermissionRequest{Request: "perm-1", Tool: "Bash", Place: place,
-		Input: []byte(`{"command":"make \u200btest"}`)}
+		Deadline: "2031-04-05T12:00:00Z", Input: []byte(`{"command":"make \u200btest"}`)}
 	h.wait(item)
 	h.wait(supervisor.InboxItem{ID: "orch-1", Kind: "recovery", Agent: "orch-1", Text: "it failed"})
-	w.shows("[data-item=orch-1] h3", "Orchestrator I @gpu is parked")
+	w.shows("[data-item=orch-1] h3", "Orchestrator I @gpu [codex] is parked")
+	w.shows("[data-agent=orch-1] strong", "Orchestrator I @gpu [codex]")
+	w.shows("[data-item=perm-1]", "Denied at Apr 5,")
 	for i, text := range []string{"Out of reach.", "Cannot be used."} { // at first it does not wait for the human
 		h.mu.Lock()
 		h.status.Inbox = append(slices.Clone(h.status.Inbox[:2]), supervisor.InboxItem{ID: "host-gpu", Kind: "recovery",
@@ -357,7 +361,7 @@ func TestPageWords(t *testing.T) {
 	forecast := contract.Forecast{Step: 1, USD: 0.4, Minutes: 6, From: 3}
 	h.emit("supervisor", forecast)
 	for _, body := range []contract.Body{
-		contract.Spawn{Name: "Orchestrator I", Host: "gpu", Mode: "tester"},
+		contract.Spawn{Name: "Orchestrator I", Host: "gpu", Make: "codex", Mode: "tester"},
 		contract.Fuse{USD: 2, Spent: 1.7, Status: contract.FuseWarn},
 		contract.Permission{Behavior: "allow", By: contract.Human, Tool: "Bash", Scope: contract.ScopeAlways},
 		contract.Host{Name: "gpu", Status: contract.HostLost}, contract.Overlap{Path: "a", Agents: []string{"orch-1"}},
@@ -366,9 +370,9 @@ func TestPageWords(t *testing.T) {
 	} {
 		h.emit("orch-1", body)
 		e := contract.Event{ID: "orch-1", Body: body}
-		words := eventtext.Sentence(eventtext.Line(e, func(string) string { return "Orchestrator I @gpu" }))
+		words := eventtext.Sentence(eventtext.Line(e, func(string) string { return "Orchestrator I @gpu [codex]" }))
 		if _, ok := body.(contract.Permission); ok {
-			words = "Allowed by the human, always here: Bash for Orchestrator I @gpu."
+			words = "Allowed by the human, always here: Bash for Orchestrator I @gpu [codex]."
 		}
 		w.shows("#feed", words)
 	}
@@ -376,9 +380,12 @@ func TestPageWords(t *testing.T) {
 	w.shows(".fuse", eventtext.FuseSpent(1.7, 2, false))
 	w.shows("#plan", eventtext.Price(forecast))
 	h.emit("orch-1", contract.Turn{Unknown: true})
+	h.emit("supervisor", contract.Result{Status: contract.StatusFailed, CostUSD: 1})
 	h.end(contract.StatusFailed)
 	late := openTab(w.ctx, t, url) // what it shows, events tell
 	late.shows("[data-agent=orch-1] .gauge", "$0.00 and what is unknown")
+	late.shows("#outcome", "$1.00 + ?")
+	late.shows("#cost", "$1.00 + ?")
 }
 
 // TestPageOfAGoneProcess: a call without a result ends with its turn and with its process, on a page that was open and

@@ -43,7 +43,8 @@ type house struct {
 	chain    journal.LogChain // of the event log
 	commands []string
 	resumed  int
-	refuse   string // why commands are refused
+	refuse   string        // why commands are refused
+	stuck    chan struct{} // if not nil, its status waits for its end
 	late     time.Duration
 	server   *control.Server
 	listener *host.Listener
@@ -174,6 +175,12 @@ func (h *house) took(ctx context.Context, n int) []string {
 
 // Status implements control.Service.
 func (h *house) Status() any {
+	h.mu.Lock()
+	stuck := h.stuck
+	h.mu.Unlock()
+	if stuck != nil {
+		<-stuck
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.status
@@ -494,6 +501,42 @@ func TestStatusFollows(t *testing.T) {
 	testkit.Check(t, w.Code == 409, "a command to no process: %d %s", w.Code, w.Body)
 	w = askWeb(s, "POST", "/run/resume", "{}", nil)
 	testkit.Check(t, w.Code == 200 && h.resumed == 1, "%d %s", w.Code, w.Body)
+}
+
+// impatient bounds the wait for a status, before anything begins.
+func impatient(t *testing.T) {
+	before := statusTimeout
+	statusTimeout = 100 * time.Millisecond
+	t.Cleanup(func() { statusTimeout = before })
+}
+
+// hangs has the process of the run not report its status until the end of the test, or until goesOn is called.
+func (h *house) hangs(t *testing.T) (goesOn func()) {
+	stuck := make(chan struct{})
+	h.mu.Lock()
+	h.stuck = stuck
+	h.mu.Unlock()
+	goesOn = sync.OnceFunc(func() { close(stuck) })
+	t.Cleanup(goesOn)
+	return goesOn
+}
+
+// TestStuckProcess: a page says that the process of the run does not answer, and what it does when it answers again.
+func TestStuckProcess(t *testing.T) {
+	impatient(t)
+	h := newHouse(t)
+	s, url := serve(t, h)
+	v := view(t, s, url, "")
+	v.until(partStatus, `"inbox":[]`)
+	goesOn := h.hangs(t)
+	h.emit("arbiter", noticeWeb("one"))
+	data := v.until(partRun, `"state":"silent"`)
+	testkit.Includes(t, "the page", data, "Its process is stopped, or hangs; arbiter halt "+testRun[:8]+
+		" ends its agents.")
+	goesOn()
+	h.emit("arbiter", noticeWeb("two"))
+	v.until(partRun, `"state":"live"`)
+	v.until(partStatus, `"does":"Working"`)
 }
 
 // TestSlowBrowser: a browser that does not read is disconnected, and delays neither the run nor another page.

@@ -203,8 +203,12 @@ func StatePath(flag string) (string, error) {
 // ConfigDir returns the directory of the user's own configuration of arbiter; "": it has no place.
 func ConfigDir() string {
 	dir, err := os.UserConfigDir()
-	if err != nil {
-		return ""
+	if err != nil { // a relative path in $XDG_CONFIG_HOME does not count, by its specification
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return ""
+		}
+		dir = filepath.Join(home, ".config")
 	}
 	return filepath.Join(dir, "arbiter")
 }

@@ -27,6 +27,15 @@ func TestReadFile(t *testing.T) {
 	testkit.Check(t, os.IsNotExist(err), "%v", err)
 }
 
+// TestConfigDir: a relative path in the environment is ignored, as for the state directory.
+func TestConfigDir(t *testing.T) {
+	t.Setenv("HOME", "/home/me")
+	t.Setenv("XDG_CONFIG_HOME", "")
+	usual := ConfigDir()
+	t.Setenv("XDG_CONFIG_HOME", "relative")
+	testkit.Same(t, "the directory", usual, ConfigDir())
+}
+
 // TestCheckDir: a workspace must be a readable directory; the error does not repeat its path.
 func TestCheckDir(t *testing.T) {
 	dir := t.TempDir()

@@ -689,18 +689,18 @@ func made(name, prefix string) bool {
 	return ok && rest != "" && strings.Trim(rest, "0123456789") == ""
 }
 
-// listens reports whether a process listens on a socket directly in a directory.
+// listens reports whether a process listens on a socket directly in a directory, perhaps without accepting connections.
 func listens(dir string) bool {
 	entries, _ := os.ReadDir(dir)
 	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
 		if e.Type() != fs.ModeSocket {
 			return false
 		}
-		conn, err := net.Dial("unix", filepath.Join(dir, e.Name()))
+		conn, err := net.DialTimeout("unix", filepath.Join(dir, e.Name()), time.Second)
 		if err == nil {
 			conn.Close()
 		}
-		return err == nil
+		return !errors.Is(err, unix.ECONNREFUSED)
 	})
 }
 

@@ -6,10 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/claude"
@@ -396,12 +399,12 @@ func TestLooksAtADirectory(t *testing.T) {
 }
 
 // TestLooksForScratch: abandoned directories are found. Directories that are new, in use, have a socket with a
-// listener, or have another name are not.
+// listener, which may be busy, or have another name are not.
 func TestLooksForScratch(t *testing.T) {
 	place := testkit.ShortDir(t)
 	before := time.Now().Add(-time.Hour)
 	for _, name := range []string{"arbiter-rehearsal-1", "arbiter-rehearsal-2", "arbiter-hook-1", "arbiter-hook-2",
-		"arbiter-git-1", "arbiter-home-young", "arbiter-rehearsal-notes", "else"} {
+		"arbiter-git-1", "arbiter-git-2", "arbiter-home-young", "arbiter-rehearsal-notes", "else"} {
 		testkit.OK(t, os.MkdirAll(filepath.Join(place, name, "workspace"), 0o700))
 	}
 	for _, dir := range []string{"arbiter-hook-1", "arbiter-hook-2"} {
@@ -413,8 +416,20 @@ func TestLooksForScratch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if runtime.GOOS == "linux" {
+		fd := testkit.Must(unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0))(t)
+		defer unix.Close(fd)
+		busy := filepath.Join(place, "arbiter-git-1", "s")
+		testkit.OK(t, unix.Bind(fd, &unix.SockaddrUnix{Name: busy}), unix.Listen(fd, 0))
+		for err := error(nil); err == nil; { // until it takes no more connections
+			var c net.Conn
+			if c, err = net.Dial("unix", busy); err == nil {
+				defer c.Close()
+			}
+		}
+	}
 	for _, name := range []string{"arbiter-rehearsal-1", "arbiter-rehearsal-2", "arbiter-hook-1", "arbiter-hook-2",
-		"arbiter-git-1", "arbiter-rehearsal-notes", "else"} {
+		"arbiter-git-1", "arbiter-git-2", "arbiter-rehearsal-notes", "else"} {
 		testkit.OK(t, os.Chtimes(filepath.Join(place, name), before, before))
 	}
 	var found []string
@@ -422,7 +437,7 @@ func TestLooksForScratch(t *testing.T) {
 		[]string{filepath.Join(place, "arbiter-rehearsal-2", "workspace", "deep")}, os.Geteuid()) {
 		found = append(found, filepath.Base(s.Path))
 	}
-	testkit.Same(t, "found", "arbiter-git-1 arbiter-hook-1 arbiter-rehearsal-1", strings.Join(found, " "))
+	testkit.Same(t, "found", "arbiter-git-2 arbiter-hook-1 arbiter-rehearsal-1", strings.Join(found, " "))
 	all := LookForScratch([]string{place}, nil, os.Geteuid()+1)
 	testkit.Check(t, len(all) == 0, "another user's: %v", all)
 }

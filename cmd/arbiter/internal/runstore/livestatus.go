@@ -5,6 +5,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
 // LiveStatus is where a live run stands, as its process answers on the control socket.
@@ -37,6 +38,16 @@ type LiveReport struct {
 	ForkedFrom *journal.Fork `json:"forked_from,omitempty"`
 	// Problem says why the run did not answer. Then only the data in its directory is known.
 	Problem string `json:"problem,omitempty"`
+}
+
+// Name returns the name of a party of the run.
+func (r LiveReport) Name(id string) string {
+	for _, a := range r.Agents {
+		if a.ID == id {
+			return eventtext.Whole(a.Name, a.Host, a.Make)
+		}
+	}
+	return eventtext.Name(id)
 }
 
 // AgentStatus is one agent.

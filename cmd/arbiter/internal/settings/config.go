@@ -433,7 +433,22 @@ func ConfiguredHosts(c *cli.Context) (cfg hosts.Config, file string, src []byte,
 // ChangeConfig replaces the user's configuration file by what edit makes of it, and creates it if it does not exist. It
 // excludes other changes by arbiter.
 func ChangeConfig(file string, edit func(src []byte) ([]byte, error)) error {
+	changed := func(src []byte) ([]byte, error) {
+		out, err := edit(src)
+		switch {
+		case errors.Is(err, yamldoc.ErrForm):
+			return nil, command.Usagef("%s: %v", file, err)
+		case err != nil:
+			return nil, command.Usagef("%v", err)
+		}
+		return out, nil
+	}
 	dir := filepath.Dir(file)
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) { // a mistake makes no directory
+		if _, err := changed(nil); err != nil {
+			return err
+		}
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return command.Environmentf("create the directory of your configuration: %v", command.WithoutPath(err))
 	}
@@ -447,12 +462,9 @@ func ChangeConfig(file string, edit func(src []byte) ([]byte, error)) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return command.Environmentf("cannot read the configuration %s: %v", file, command.WithoutPath(err))
 	}
-	out, err := edit(src)
-	switch {
-	case errors.Is(err, yamldoc.ErrForm):
-		return command.Usagef("%s: %v", file, err)
-	case err != nil:
-		return command.Usagef("%v", err)
+	out, err := changed(src)
+	if err != nil {
+		return err
 	}
 	if err := command.WriteOutput(file, out); err != nil {
 		return command.Environmentf("write the configuration %s: %v", file, command.WithoutPath(err))

@@ -285,7 +285,7 @@ func (e Env) printStatus(r runstore.LiveReport, state string, now time.Time) {
 			context = "unknown"
 		}
 		text := fmt.Sprintf("%-8s %-16s %s for %s, context %s, %s", a.ID,
-			eventtext.OfMake(eventtext.OnHost(a.Name, a.Host), a.Make), a.Does,
+			r.Name(a.ID), a.Does,
 			eventtext.Span(max(now.Sub(a.Since), 0)), context, usd(a.Cost, a.CostUnknown))
 		if a.Fuse > 0 {
 			text += ", " + eventtext.FuseSpent(a.FuseSpent, a.Fuse, r.Rehearsal) + " spent"
@@ -305,8 +305,8 @@ func (e Env) printStatus(r runstore.LiveReport, state string, now time.Time) {
 		word(e.Stdout, "subagents", "%s started", words.CountOf(r.Subagents, r.MaxSubagents, "subagent"))
 	}
 	for _, i := range r.Inbox {
-		word(e.Stdout, "waiting", "%s, for %s", i.ID, eventtext.Span(i.Age(now)))
-		fmt.Fprintln(e.Stdout, indent(waitingText(i, command.ShortID(r.Run), state)))
+		word(e.Stdout, "waiting", "%s, %s, %s", i.ID, eventtext.Asks(i, r.Name(i.Agent)), eventtext.Age(i, now))
+		fmt.Fprintln(e.Stdout, indent(waitingText(r, i, state)))
 	}
 }
 
@@ -394,7 +394,7 @@ func (e Env) ps(c *cli.Context, store *runstore.Runs) error {
 				}
 			}
 			return fmt.Sprintf("%s\t%s\t%d of %d\t%d\t%s\t%s\t%s\t%s", run, r.Does, working, len(r.Agents),
-				len(r.Inbox), eventtext.Costs(eventtext.Dollars(r.CostUSD), r.Rehearsal, costUnknown(r)),
+				len(supervisor.Awaited(r.Inbox)), eventtext.Costs(eventtext.Dollars(r.CostUSD), r.Rehearsal, costUnknown(r)),
 				r.Began.Local().Format(time.DateTime), dir, sanitize.Line(r.Title, 60))
 		})
 }
@@ -452,6 +452,8 @@ type inboxEntry struct {
 	Run  string               `json:"run"`
 	CWD  string               `json:"cwd"`
 	Item supervisor.InboxItem `json:"item"`
+
+	report runstore.LiveReport
 }
 
 // inbox is `arbiter inbox`.
@@ -466,7 +468,7 @@ func (e Env) inbox(c *cli.Context, store *runstore.Runs) error {
 			fmt.Fprintf(e.Stderr, "Run %s: %s\n", command.ShortID(r.Run), sanitize.Line(r.Problem, 200))
 		}
 		for _, item := range r.Inbox {
-			list = append(list, inboxEntry{r.Run, r.CWD, item})
+			list = append(list, inboxEntry{r.Run, r.CWD, item, r})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b inboxEntry) int { return a.Item.Since.Compare(b.Item.Since) })
@@ -479,8 +481,9 @@ func (e Env) inbox(c *cli.Context, store *runstore.Runs) error {
 	}
 	state := settings.StateForCommand(store.Root)
 	for n, i := range list {
-		fmt.Fprintf(e.Stdout, "%d. run %s in %s, %s\n%s\n", n+1, command.ShortID(i.Run), sanitize.Line(i.CWD, 100),
-			eventtext.Age(i.Item, time.Now()), indent(waitingText(i.Item, command.ShortID(i.Run), state)))
+		fmt.Fprintf(e.Stdout, "%d. run %s in %s, %s, %s\n%s\n", n+1, command.ShortID(i.Run), sanitize.Line(i.CWD, 100),
+			sanitize.Line(eventtext.Asks(i.Item, i.report.Name(i.Item.Agent)), 100), eventtext.Age(i.Item, time.Now()),
+			indent(waitingText(i.report, i.Item, state)))
 	}
 	if !e.Asks() {
 		return nil
@@ -552,7 +555,7 @@ func (e Env) permit(c *cli.Context, behavior string) error {
 		return err
 	}
 	if behavior == bridge.Allow && (request == "" || request == AllRequests) && len(list) > 0 {
-		if err := e.showFirst(c, list, request == ""); err != nil {
+		if err := e.showFirst(l.First.LiveReport, list, request == ""); err != nil {
 			return err
 		}
 	}
@@ -591,10 +594,10 @@ func (e Env) permit(c *cli.Context, behavior string) error {
 
 // showFirst shows requests that the command does not name, and asks whether they are allowed: what was not seen is not
 // allowed. Without a terminal that needs the id of a single request, or the word all.
-func (e Env) showFirst(c *cli.Context, list []supervisor.InboxItem, only bool) error {
+func (e Env) showFirst(r runstore.LiveReport, list []supervisor.InboxItem, only bool) error {
 	texts := ""
 	for _, i := range list {
-		texts += sanitize.Line(i.ID, 80) + ":\n" + indent(itemText(i)) + "\n"
+		texts += sanitize.Line(i.ID, 80) + ":\n" + indent(itemText(r, i)) + "\n"
 	}
 	fmt.Fprint(e.Stderr, texts)
 	yes, asked := e.Confirm("Allow this?")
@@ -821,8 +824,8 @@ func (e Env) stop(c *cli.Context) error {
 }
 
 // waitingText describes an item in full, and how to answer it. state is the flag that names the state directory.
-func waitingText(i supervisor.InboxItem, run, state string) string {
-	program := command.Program()
+func waitingText(r runstore.LiveReport, i supervisor.InboxItem, state string) string {
+	program, run := command.Program(), command.ShortID(r.Run)
 	answer := program + " send " + run + state + " TEXT"
 	switch {
 	case i.Request != nil:
@@ -834,14 +837,14 @@ func waitingText(i supervisor.InboxItem, run, state string) string {
 	case len(i.Choices) > 0:
 		answer = program + " choose " + run + state + " " + sanitize.Line(strings.Join(i.Choices, "|"), 200)
 	}
-	return itemText(i) + "\nAnswer with: " + answer
+	return itemText(r, i) + "\nAnswer with: " + answer
 }
 
 // itemText is what waits, in words.
-func itemText(i supervisor.InboxItem) string {
+func itemText(r runstore.LiveReport, i supervisor.InboxItem) string {
 	text := sanitize.Text(i.Text)
 	if i.Request != nil {
-		text, _ = eventtext.Text(history.Entry{Event: contract.Event{ID: i.Agent, Body: *i.Request}}, nil)
+		text, _ = eventtext.Text(history.Entry{Event: contract.Event{ID: i.Agent, Body: *i.Request}}, r.Name)
 	}
 	return strings.TrimRight(text, "\n")
 }

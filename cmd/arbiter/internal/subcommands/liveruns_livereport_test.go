@@ -68,6 +68,58 @@ func TestAnswersBeforeTheEnd(t *testing.T) {
 	testkit.Same(t, "answers", []PermitAnswer{{"perm-1", true, "allowed"}}, got.Answers)
 }
 
+// stands is a run in a status.
+type stands struct {
+	control.Service
+	status runstore.LiveStatus
+}
+
+func (s stands) Status() any { return s.status }
+
+// TestWaitingInAllCommands: status, ps and inbox say who asks by its whole name, and what can wait.
+func TestWaitingInAllCommands(t *testing.T) {
+	root := t.TempDir()
+	store := testkit.Must(runstore.OpenIn(root))(t)
+	defer store.Close()
+	run := testkit.Must(store.Create(journal.Meta{Run: "aaaa1111-stands", CWD: root}, journal.Options{}))(t)
+	defer run.Close()
+	socket := testkit.Must(host.Listen(run.Dir(), control.SocketName))(t)
+	since := time.Now().Add(-5 * time.Minute)
+	server := control.Serve(socket.UnixListener, stands{status: runstore.LiveStatus{LiveReport: runstore.LiveReport{
+		Run: "aaaa1111-stands", Agents: []runstore.AgentStatus{{ID: "orch-1", Name: "Orchestrator I", Host: "box",
+			Make: "codex", Does: "permission?"}},
+		Inbox: []supervisor.InboxItem{{Kind: supervisor.InboxPermission, ID: "perm-1", Agent: "orch-1", Since: since,
+			Request: &contract.PermissionRequest{Request: "perm-1", Tool: "Bash", Input: []byte(`{"command":"ls"}`)}},
+			{Kind: supervisor.InboxRecovery, ID: "recovery-orch-1", Agent: "orch-1", Text: "It failed.", Since: since,
+				Optional: true}}}}}, slog.New(slog.DiscardHandler))
+	defer server.Close()
+	asks, failed := "Orchestrator I @box [codex] asks permission, for 5 min\n",
+		"Orchestrator I @box [codex] has failed, for 5 min, can wait\n  It failed."
+	for command, want := range map[string][]string{
+		"status": {"perm-1, " + asks + "  Orchestrator I @box [codex] asks to use Bash: ls", "recovery-orch-1, " + failed},
+		"inbox":  {", " + asks, ", " + failed},
+		"ps":     {"0 of 1  1        $0.00"},
+	} {
+		t.Run(command, func(t *testing.T) {
+			testkit.Includes(t, "", output(t, root, command), want...)
+		})
+	}
+}
+
+// output runs a command about the runs of a state directory, and returns its stdout.
+func output(t *testing.T, root, name string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	e := Env{command.Env{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr}}
+	app := &cli.App{Commands: []*cli.Command{e.StatusCommand(), e.InboxCommand(), e.PsCommand()}}
+	args := []string{"arbiter", name, "--state-dir", root}
+	if name == "status" {
+		args = append(args, "aaaa1111")
+	}
+	testkit.OK(t, app.Run(args))
+	return stdout.String()
+}
+
 // goesOn is a run whose process has two events, after two lines of the process before.
 type goesOn struct {
 	control.Service

@@ -635,6 +635,7 @@ type SessionReport struct {
 	Messages   []supervisor.MessageRecord    `json:"messages"`
 	Ledger     supervisor.ConversationLedger `json:"ledger"`
 	CostUSD    float64                       `json:"cost_usd"`
+	unknown    bool                          // it has cost more
 	Iterations int                           `json:"iterations"`
 	Crashes    int                           `json:"crashes"`
 	Processes  int                           `json:"lives"`
@@ -653,6 +654,7 @@ type agentReport struct {
 	Generation int    `json:"generation"`
 	Status     string `json:"status"`
 	Standing   string `json:"standing,omitempty"`
+	does       string // the same in words
 }
 
 // shownBytes is how much of the end of an event log ShowSession reads for a person.
@@ -703,7 +705,12 @@ func (e Env) ShowSession(c *cli.Context) error {
 	r.Inbox = append([]supervisor.InboxItem{}, supervisor.InboxOf(&s)...)
 	r.Question = s.Question.Text()
 	for _, a := range s.Agents {
-		r.Agents = append(r.Agents, agentReport{
+		r.unknown = r.unknown || a.CostUnknown
+		does, _ := eventtext.AgentState(&s, a, r.Inbox)
+		if info.Killed() && a.Alive() {
+			does = "interrupted"
+		}
+		r.Agents = append(r.Agents, agentReport{does: does,
 			ID: a.ID, Name: a.Name, Mode: a.Mode, Host: a.Host, Make: a.Make, SessionID: a.SessionID, Generation: a.Generation,
 			Status: string(a.Status), Standing: string(a.Standing),
 		})
@@ -728,14 +735,14 @@ func (e Env) printSession(r SessionReport, state string, more bool) {
 	}
 	line("began", "%s, last active %s, processes: %d", r.Began.Local().Format(time.DateTime),
 		r.LastActive.Local().Format(time.DateTime), r.Processes)
-	line("state", "%s; %s, %s, $%.4f%s", r.Phase, words.Count(r.Iterations, "iteration"),
-		words.Count(r.Crashes, "crash"), r.CostUSD, eventtext.Simulated(r.Rehearsal))
+	line("state", "%s; %s, %s, %s", r.Phase, words.Count(r.Iterations, "iteration"), words.Count(r.Crashes, "crash"),
+		eventtext.Costs(fmt.Sprintf("$%.4f", r.CostUSD), r.Rehearsal, r.unknown))
 	for _, i := range r.Inbox {
 		line("waits", "for you, since %s: %s of %s: %s", i.Since.Local().Format(time.DateTime), i.Kind, i.Agent, i.Text)
 	}
 	for _, a := range r.Agents {
 		line("agent", "%-8s %-16s %s, session %s, process %d", a.ID,
-			eventtext.OfMake(eventtext.OnHost(a.Name, a.Host), a.Make), strings.TrimSpace(a.Status+" "+a.Standing),
+			eventtext.Whole(a.Name, a.Host, a.Make), a.does,
 			a.SessionID, a.Generation)
 	}
 	for i, s := range r.Plan {

@@ -516,6 +516,9 @@ func OpenWork(ctx context.Context, store *runstore.Runs, info journal.Info) (*wo
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, command.Environmentf("the directory of run %s: %v", command.ShortID(info.Run), command.WithoutPath(err))
+	case err == workspaces.ErrNoGit && info.Rehearsal:
+		return nil, command.Environmentf("run %s is a rehearsal without Git: what it wrote is in %s",
+			command.ShortID(info.Run), runstore.WorkDir(info))
 	case err == workspaces.ErrNoGit || errors.Is(err, workspaces.ErrNoCommit): // what can be done helps later runs
 		return nil, command.Environmentf("%s: %v; what run %s changed is not recorded", runstore.WorkDir(info), err,
 			command.ShortID(info.Run))

@@ -2,7 +2,7 @@
 // a card of each item, and keeps a card as long as its item says the same, so that nothing typed is lost.
 import { h, byId, put, say } from "./dom.js";
 import { command } from "./connection.js";
-import { rich, span, plural } from "./text.js";
+import { rich, span, plural, clock } from "./text.js";
 import { details } from "./tool.js";
 
 const cards = new Map(); // by id: {item, el, age, title}
@@ -116,7 +116,7 @@ function permission(item, send, id, where) {
   const about = [
     r.reason ? h("p", { class: "quiet" }, r.reason) : null,
     where ? h("p", { class: "quiet where" }, where) : null,
-    r.deadline ? h("p", { class: "quiet" }, `Denied at ${clock(r.deadline)} if nobody answers.`) : null,
+    r.deadline ? h("p", { class: "quiet" }, `Denied at ${clock(new Date(r.deadline))} if nobody answers.`) : null,
     ...details(r.tool ?? "", r.input),
   ];
   if (r.tool === "Elicitation") { // a question of an MCP server: what allows it is an answer
@@ -141,9 +141,6 @@ function permission(item, send, id, where) {
       h("label", { for: id + "-why" }, "If you deny, tell the agent why"), why),
   ];
 }
-
-// clock has the time zone of the reader, who may be elsewhere.
-const clock = (at) => new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 
 function question(item, send, id) {
   const text = h("textarea", { rows: "2", id: id + "-text", "aria-labelledby": id, placeholder: "Your answer" });

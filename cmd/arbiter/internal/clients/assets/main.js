@@ -27,7 +27,7 @@ function header() {
   const [word, tone] = phase();
   put(byId("phase"), word);
   byId("phase").dataset.tone = tone;
-  put(byId("cost"), dollars(run.cost, a?.rehearsal));
+  put(byId("cost"), dollars(run.cost, a?.rehearsal, side.unknown()));
   const alive = a?.state === "live" && run.link === "open";
   const over = a?.state === "ended" || a?.state === "interrupted";
   byId("pause").hidden = byId("stop").hidden = byId("say").hidden = over;

@@ -2,7 +2,6 @@
 // run that had ended before the page came, they are what its events told.
 import { h, byId, put } from "./dom.js";
 import { dollars, plural } from "./text.js";
-import { subject } from "./tool.js";
 
 const agents = new Map(); // by id, as events tell: {id, name, mode, status, context_pct, cost_usd, doing, subs}
 let status = null; // of the run; the last one, if no process plays it any more
@@ -20,9 +19,13 @@ export function nameOf(id) {
   if (id === "supervisor") return "Arbiter's supervisor";
   const live = status?.agents?.find((a) => a.id === id), told = agents.get(id);
   const name = live?.name || told?.name || (id === "arbiter" ? "The Arbiter" : id || "An agent");
-  const host = live ? live.host : told?.host;
-  return (name.length > 80 ? name.slice(0, 80) + "…" : name) + (host ? " @" + host.slice(0, 80) : "");
+  const { host, make } = live ?? told ?? {};
+  return (name.length > 80 ? name.slice(0, 80) + "…" : name) + (host ? " @" + host.slice(0, 80) : "") +
+    (make ? ` [${make.slice(0, 80)}]` : "");
 }
+
+// unknown is whether the run has cost more than what it is said to have cost.
+export const unknown = () => [...status?.agents ?? [], ...agents.values()].some((a) => a.cost_unknown);
 
 // tint is the color of an agent: a class of the style sheet.
 export function tint(id) {
@@ -53,7 +56,7 @@ export function event(e) {
       total = null;
       for (const a of agents.values()) over(a);
       break;
-    case "spawn": Object.assign(known(e.id), { name: e.name, host: e.host, mode: e.mode, status: "ready", doing: "" }); break;
+    case "spawn": Object.assign(known(e.id), { name: e.name, host: e.host, make: e.make, mode: e.mode, status: "ready", doing: "" }); break;
     case "done": over(known(e.id)); break;
     case "context": known(e.id).context_pct = e.pct; break;
     case "turn": {
@@ -65,7 +68,7 @@ export function event(e) {
       break;
     }
     case "tool_use":
-      if (!e.subagent && !e.tool.startsWith("mcp__arbiter__")) known(e.id).doing = `${e.tool} ${subject(e.input)}`;
+      if (!e.subagent && !e.tool.startsWith("mcp__arbiter__")) known(e.id).doing = `${e.tool} ${e.sentence}`;
       break;
     case "tool_result": if (!e.subagent) known(e.id).doing = ""; break;
     case "subagent_start": known(e.id).subs.set(e.tool_use, e.description); break;

@@ -1,8 +1,8 @@
 // The conversation: messages of human, Arbiter and Orchestrators, what they did, and how the run ended.
 import { h, byId, say } from "./dom.js";
-import { rich, dollars, plural } from "./text.js";
-import { subject, details } from "./tool.js";
-import { nameOf, tint } from "./side.js";
+import { rich, dollars, plural, clock } from "./text.js";
+import { details } from "./tool.js";
+import { nameOf, tint, unknown } from "./side.js";
 
 // most is how many entries the page keeps.
 const most = 1500;
@@ -100,7 +100,7 @@ export function dropLive() { for (const id of [...live.keys()]) written(id); }
 const time = (e) => {
   const at = new Date(e.time);
   return Number.isNaN(at.getTime()) ? null
-    : h("time", { datetime: e.time }, at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }));
+    : h("time", { datetime: e.time, title: at.toLocaleString() }, clock(at));
 };
 
 const head = (e, who, what) => h("div", { class: "entry-head" }, h("span", { class: "who" }, who),
@@ -138,7 +138,7 @@ function call(e) {
   const state = h("span", { class: "call-state", role: "img", "aria-label": "runs" }, "…");
   const el = h("details", null,
     h("summary", null, state, h("span", { class: "who" }, nameOf(e.id)), h("strong", null, e.tool),
-      h("span", { class: "subject" }, subject(e.input).split("\n")[0].slice(0, 300))),
+      h("span", { class: "subject" }, e.sentence)),
     ...details(e.tool, e.input));
   if (e.tool_use) calls.set(e.tool_use, { el, state, id: e.id });
   return h("li", { class: "call " + tint(e.id) }, el);
@@ -208,7 +208,7 @@ export function outcome(about, resume) {
   const interrupted = about.state === "interrupted";
   const title = interrupted ? "The run was interrupted" : `The run is over: ${ending() || about.text || "stopped"}`;
   el.dataset.tone = interrupted ? "bad" : ended === "complete" ? "good" : "off";
-  const facts = result ? [dollars(result.cost_usd, result.rehearsal), plural(result.iterations ?? 0, "iteration"),
+  const facts = result ? [dollars(result.cost_usd, result.rehearsal, unknown()), plural(result.iterations ?? 0, "iteration"),
     result.checks ? `${result.checks.passed} checks passed, ${result.checks.failed} failed` : "",
     result.changes ? `${plural(result.changes.files, "file")} changed` : "",
     result.changes?.branch ? "on branch " + result.changes.branch : ""].filter(Boolean).join(" · ") : "";

@@ -50,11 +50,18 @@ function spans(text) {
   return nodes.filter((n) => n !== "");
 }
 
-// dollars writes an amount; simulated marks one that nobody pays.
-export function dollars(n, simulated) {
-  const mark = simulated ? " simulated" : "";
+// dollars writes an amount; simulated marks one that nobody pays, unknown one that is not all.
+export function dollars(n, simulated, unknown) {
+  const mark = (simulated ? " simulated" : "") + (unknown ? " + ?" : "");
   if (!(n > 0)) return "$0.00" + mark;
   return "$" + n.toFixed(n < 0.1 ? 3 : 2) + mark;
+}
+
+// clock is a time of day where the reader is, who may be elsewhere, with its date if that is another day.
+export function clock(at) {
+  const today = at.toDateString() === new Date().toDateString();
+  const date = today ? {} : { day: "numeric", month: "short" };
+  return at.toLocaleString([], { hour: "2-digit", minute: "2-digit", ...date });
 }
 
 export function span(ms) {

@@ -1,17 +1,6 @@
 // What a tool call is, in words and in full.
 import { h } from "./dom.js";
 
-const subjects = ["command", "file_path", "notebook_path", "path", "url", "query", "pattern", "description"];
-
-// subject is the one thing of a tool's input that tells most.
-export function subject(input) {
-  if (typeof input === "string") return input;
-  for (const name of subjects) {
-    if (typeof input?.[name] === "string") return input[name];
-  }
-  return "";
-}
-
 const block = (label, text, kind = "") =>
   h("pre", { class: "what " + kind, tabindex: "0", role: "region", "aria-label": label }, text);
 
