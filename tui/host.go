@@ -189,6 +189,8 @@ type RunInfo struct {
 	Resumable bool    // it can be resumed
 	CostUSD   float64 // according to its event log; only from Host.Runs
 	State     string  // the flag with which a command finds it, with a leading space; empty: without one
+
+	CostUnknown bool // it has cost more than CostUSD, and nobody knows how much
 }
 
 // Document is a file that may hold requirements.

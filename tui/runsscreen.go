@@ -110,10 +110,7 @@ func runRow(run RunInfo) view.ListRow {
 	if run.Rehearsal {
 		title = title.Append(render.Warn, " rehearsal")
 	}
-	cost, dir := "", view.Plain(run.CWD)
-	if run.CostUSD > 0 {
-		cost = eventtext.Dollars(run.CostUSD) + eventtext.Simulated(run.Rehearsal)
-	}
+	cost, dir := eventtext.Total(run.CostUSD, run.Rehearsal, run.CostUnknown), view.Plain(run.CWD)
 	return view.ListRow{
 		Key: run.ID, Value: run, Find: run.ID + "\n" + run.Title + "\n" + run.CWD + "\n" + run.Status,
 		Cells: []render.Line{title, render.Of(runTones[run.Status], view.SlashWord(run.Status)),

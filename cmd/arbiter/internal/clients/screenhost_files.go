@@ -389,7 +389,7 @@ func (h *ScreenHost) Runs(ctx context.Context) ([]tui.RunInfo, error) {
 		info := h.runInfo(i)
 		if info.CostUSD == 0 {
 			spent, _ := store.Spent(ctx, i, nil) // as far as it can be read
-			info.CostUSD = spent.Sum()
+			info.CostUSD, info.CostUnknown = spent.Sum(), spent.Unknown()
 		}
 		infos = append(infos, info)
 	}
@@ -401,7 +401,7 @@ func (h *ScreenHost) runInfo(i journal.Info) tui.RunInfo {
 	line := runstore.LineOf(i)
 	return tui.RunInfo{
 		ID: i.Run, Title: i.Title, Status: line.Status, LastActive: i.LastActive, Bytes: i.Bytes,
-		CostUSD: i.CostUSD, Rehearsal: i.Rehearsal, CWD: i.CWD, Here: command.SameDir(i.CWD, h.choices.Place), Live: i.Live,
+		CostUSD: i.CostUSD, CostUnknown: i.CostUnknown, Rehearsal: i.Rehearsal, CWD: i.CWD, Here: command.SameDir(i.CWD, h.choices.Place), Live: i.Live,
 		Finished: slices.Contains(reports, line.Status), Resumable: line.Resumable,
 		State: cmp.Or(settings.StateForCommand(h.choices.StateDir), settings.StateForResume(h.choices.StateDir)),
 	}
@@ -457,10 +457,8 @@ func RunsText(list []tui.RunInfo, now time.Time) string {
 	}
 	var b strings.Builder
 	for _, r := range list {
-		fmt.Fprintf(&b, "%s %s", command.ShortID(r.ID), sanitize.Line(r.Status, 40))
-		if r.CostUSD > 0 {
-			b.WriteString(", " + eventtext.Dollars(r.CostUSD) + eventtext.Simulated(r.Rehearsal))
-		}
+		fmt.Fprintf(&b, "%s %s%s", command.ShortID(r.ID), sanitize.Line(r.Status, 40),
+			eventtext.After(", ", eventtext.Total(r.CostUSD, r.Rehearsal, r.CostUnknown)))
 		if d := now.Sub(r.LastActive); !r.Live && d > 0 {
 			b.WriteString(", " + eventtext.Span(d) + " ago")
 		}

@@ -176,9 +176,12 @@ type Line struct {
 	Bytes      int64     `json:"bytes"`
 	PID        int       `json:"pid,omitempty"`
 	CostUSD    float64   `json:"cost_usd,omitempty"` // noted when a process of the run ended in order
-	Rehearsal  bool      `json:"rehearsal,omitempty"`
-	Resumable  bool      `json:"resumable"`
-	Problem    string    `json:"problem,omitempty"`
+	// CostUnknown: it has cost more, and nobody knows how much.
+	CostUnknown bool `json:"cost_unknown,omitempty"`
+
+	Rehearsal bool   `json:"rehearsal,omitempty"`
+	Resumable bool   `json:"resumable"`
+	Problem   string `json:"problem,omitempty"`
 
 	ForkedFrom *journal.Fork `json:"forked_from,omitempty"`
 }
@@ -187,7 +190,7 @@ func LineOf(i journal.Info) Line {
 	status := Status(i)
 	return Line{
 		Run: i.Run, Status: status, CWD: i.CWD, Title: i.Title, Began: i.Began, LastActive: i.LastActive,
-		Bytes: i.Bytes, PID: i.PID, CostUSD: i.CostUSD, Rehearsal: i.Rehearsal, Problem: i.Problem,
+		Bytes: i.Bytes, PID: i.PID, CostUSD: i.CostUSD, CostUnknown: i.CostUnknown, Rehearsal: i.Rehearsal, Problem: i.Problem,
 		Resumable: !i.Live && !i.Damaged && status != NeverBegan, ForkedFrom: i.ForkedFrom,
 	}
 }

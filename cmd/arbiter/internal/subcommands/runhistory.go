@@ -699,7 +699,7 @@ func (e Env) ShowSession(c *cli.Context) error {
 			supervisor.AuditDamage(health)...), Reports: append([]string{}, reports...),
 		Log: filepath.Join(dir, runstore.LogName),
 	}
-	r.Resumable = r.Resumable && s.Reached()
+	r.Resumable, r.CostUnknown = r.Resumable && s.Reached(), s.CostUnknown()
 	r.Inbox = append([]supervisor.InboxItem{}, supervisor.InboxOf(&s)...)
 	r.Question = s.Question.Text()
 	for _, a := range s.Agents {
@@ -728,8 +728,8 @@ func (e Env) printSession(r SessionReport, state string, more bool) {
 	}
 	line("began", "%s, last active %s, processes: %d", r.Began.Local().Format(time.DateTime),
 		r.LastActive.Local().Format(time.DateTime), r.Processes)
-	line("state", "%s; %s, %s, $%.4f%s", r.Phase, words.Count(r.Iterations, "iteration"),
-		words.Count(r.Crashes, "crash"), r.CostUSD, eventtext.Simulated(r.Rehearsal))
+	line("state", "%s; %s, %s, %s", r.Phase, words.Count(r.Iterations, "iteration"),
+		words.Count(r.Crashes, "crash"), eventtext.Costs(fmt.Sprintf("$%.4f", r.CostUSD), r.Rehearsal, r.CostUnknown))
 	for _, i := range r.Inbox {
 		line("waits", "for you, since %s: %s of %s: %s", i.Since.Local().Format(time.DateTime), i.Kind, i.Agent, i.Text)
 	}
