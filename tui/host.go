@@ -150,6 +150,7 @@ type Findings struct {
 	Trust       Trust     // the files of the workspace that would be loaded if it were trusted
 	Rehearsal   bool      // a scripted model plays: neither CLI nor login is needed
 	Runs        []RunInfo // of this directory that can be resumed, the last active first
+	State       string    // the flag with which commands find the runs, with a leading space; empty: without one
 }
 
 // Trust lists the parts of a workspace that can run code or redirect an agent. Its texts
@@ -188,7 +189,6 @@ type RunInfo struct {
 	Finished  bool    // it came to an end, and has a report
 	Resumable bool    // it can be resumed
 	CostUSD   float64 // according to its event log; only from Host.Runs
-	State     string  // the flag with which a command finds it, with a leading space; empty: without one
 
 	CostUnknown bool // it has cost more than CostUSD, and nobody knows how much
 }

@@ -226,13 +226,14 @@ func TestRefusedMessageReturnsToTheInput(t *testing.T) {
 // TestInterruptedRun: the process that plays a run is killed while requests wait. The screen shows no work, no
 // request and no running clock; a key resumes the run.
 func TestInterruptedRun(t *testing.T) {
-	weaving(t, 110, 44, func(s *scene) {
+	play(t, 110, 44, everywhere, func(s *scene) {
+		s.startWork()
 		s.does(func(p *fakeRun) { p.asks("orch-1", "one", "Bash", `{"command":"make"}`) })
 		s.Expect("Allow once", "Waits for you")
 		p := s.host.present()
 		p.killed()
 		s.Settle()
-		s.Expect("The run was interrupted", "Resume it", "withdrawn")
+		s.Expect("The run was interrupted", "Resume it", "withdrawn", "arbiter --resume --state-dir runs.")
 		s.ExpectNot("Allow once", "is awaited", "It waits for your answer", "permission?  ", "  works")
 		s.Type("r") // of a word
 		testkit.Same(t, "how often a run was begun", 1, len(s.host.begun))

@@ -19,6 +19,7 @@ import (
 // everywhere has runs of several directories.
 func everywhere(_ *Options, h *fakeHost) {
 	at := time.Date(1999, 12, 31, 23, 0, 0, 0, time.UTC)
+	h.found.State = " --state-dir runs"
 	h.all = []RunInfo{
 		{ID: "0aaaaaaa-1", Title: "Teach the loom", Status: "live", LastActive: at.Add(59 * time.Minute),
 			CWD: "/home/weaver/loom", Here: true, Live: true, CostUSD: 1.5, Bytes: 12_345},
@@ -45,7 +46,7 @@ func TestAllRuns(t *testing.T) {
 	}{
 		{nil, "", "0aaaaaaa-1"},
 		{[]string{"Down"}, "", "0bbbbbbb-2"},
-		{[]string{"Down", "Down"}, "arbiter --resume --session 0ccccccc", ""},
+		{[]string{"Down", "Down"}, "arbiter --resume --session 0ccccccc --state-dir runs", ""},
 		{[]string{"Down", "Down", "Down"}, "", "0ddddddd-4"},
 		{[]string{"Down", "Down", "Down", "Down"}, "cannot be resumed", ""},
 		{[]string{"G"}, "The report of 0fffffff-6", ""},

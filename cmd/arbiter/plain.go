@@ -189,7 +189,7 @@ func init() { // set here since help refers back to it
 		}),
 		"runs": {true, func(p *plainHost, _ plainMoment) (string, error) {
 			list, err := p.Runs(p.Context())
-			return clients.RunsText(list, time.Now()), err
+			return clients.RunsText(list, p.State(), time.Now()), err
 		}},
 		"focus": says(false, plainFocus),
 		"logbook": says(false, func(p *plainHost, m plainMoment) string {

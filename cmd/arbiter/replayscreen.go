@@ -71,7 +71,7 @@ type replayHost struct {
 }
 
 func (h replayHost) Inspect(context.Context) tui.Findings {
-	return tui.Findings{Claude: "not needed", CWD: h.Choices().Place, Trusted: true}
+	return tui.Findings{Claude: "not needed", CWD: h.Choices().Place, Trusted: true, State: h.State()}
 }
 
 func (h replayHost) Begin(context.Context, tui.Begin, runloop.Sink) (tui.Run, error) {

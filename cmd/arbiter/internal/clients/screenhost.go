@@ -204,7 +204,7 @@ func (h *ScreenHost) Inspect(ctx context.Context) tui.Findings {
 		Claude: s.Version, Path: s.Path, Problem: s.Problem, Missing: s.Missing, Login: tui.LoginUnknown,
 		Account: cmp.Or(s.Login.Email, s.Login.Method), Rehearsal: c.Options.Rehearsal, Model: c.Options.Model,
 		CWD: c.Place, Trusted: c.Options.Trusted, Trust: findingsOf(c.Trusting), Permissions: c.Options.Permissions,
-		Sandbox: c.Sandbox.Mode,
+		Sandbox: c.Sandbox.Mode, State: h.State(),
 	}
 	if s.Login.Known {
 		if f.Login = tui.LoginNo; s.Login.LoggedIn {

@@ -403,8 +403,12 @@ func (h *ScreenHost) runInfo(i journal.Info) tui.RunInfo {
 		ID: i.Run, Title: i.Title, Status: line.Status, LastActive: i.LastActive, Bytes: i.Bytes,
 		CostUSD: i.CostUSD, CostUnknown: i.CostUnknown, Rehearsal: i.Rehearsal, CWD: i.CWD, Here: command.SameDir(i.CWD, h.choices.Place), Live: i.Live,
 		Finished: slices.Contains(reports, line.Status), Resumable: line.Resumable,
-		State: cmp.Or(settings.StateForCommand(h.choices.StateDir), settings.StateForResume(h.choices.StateDir)),
 	}
+}
+
+// State returns the flag with which commands find the runs, with a leading space; empty: without one.
+func (h *ScreenHost) State() string {
+	return cmp.Or(settings.StateForCommand(h.choices.StateDir), settings.StateForResume(h.choices.StateDir))
 }
 
 // Report implements tui.Host.
@@ -450,8 +454,8 @@ func (h *ScreenHost) Explain(ctx context.Context, run string, number int) (strin
 		runstore.LastDecision(list))
 }
 
-// RunsText lists the runs as text.
-func RunsText(list []tui.RunInfo, now time.Time) string {
+// RunsText lists the runs as text. state is [ScreenHost.State].
+func RunsText(list []tui.RunInfo, state string, now time.Time) string {
 	if len(list) == 0 {
 		return "There are no runs yet."
 	}
@@ -465,7 +469,7 @@ func RunsText(list []tui.RunInfo, now time.Time) string {
 		fmt.Fprintf(&b, ", in %s: %s\n", sanitize.Line(r.CWD, 100), sanitize.Line(r.Title, 100))
 	}
 	fmt.Fprintf(&b, "To show a live one: arbiter attach RUN%s. To resume one: arbiter --resume --session RUN%[1]s. "+
-		"To read its report: arbiter report RUN%[1]s.", list[0].State)
+		"To read its report: arbiter report RUN%[1]s.", state)
 	return b.String()
 }
 

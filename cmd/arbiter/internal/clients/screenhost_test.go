@@ -88,16 +88,16 @@ func TestRunsInWords(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	text := RunsText([]tui.RunInfo{
 		{ID: "0aaaaaaa-1", Status: "live", CWD: "/srv/loom", Title: "Teach\x1b[2J the\nloom", Live: true, CostUSD: 1.5,
-			CostUnknown: true, LastActive: now.Add(-time.Hour), State: " --state-dir /s"},
+			CostUnknown: true, LastActive: now.Add(-time.Hour)},
 		{ID: "0bbbbbbb-2", Status: "complete", CWD: "/srv/\x1b]0;x\x07other", Title: "Mend",
 			LastActive: now.Add(-2 * time.Hour)},
-	}, now)
+	}, " --state-dir /s", now)
 	want := []string{"0aaaaaaa live, $1.50 + ?, in /srv/loom: Teach the loom",
 		"0bbbbbbb complete, 2 h 00 min ago, in /srv/other: Mend"}
 	lines := strings.Split(text, "\n")
 	testkit.Check(t, len(lines) == 3 && lines[0] == want[0] && lines[1] == want[1] &&
 		strings.Contains(lines[2], "arbiter report RUN --state-dir /s"), "got\n%s", text)
-	testkit.Same(t, "without runs", "There are no runs yet.", RunsText(nil, now))
+	testkit.Same(t, "without runs", "There are no runs yet.", RunsText(nil, "", now))
 }
 
 // TestRunsHaveTheirCost: the list of runs has what an interrupted run has cost by all of its events, as reports have.
