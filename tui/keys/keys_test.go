@@ -42,6 +42,10 @@ func TestTableIsSound(t *testing.T) {
 	testkit.Check(t, ok && a == Leave, "one cannot leave from a question: %q", a)
 	_, ok = Look(Ask, "G")
 	testkit.Check(t, !ok, "a question knows a key that is not its own")
+	for _, key := range []string{"y", "a", "w", "n", "r", "1"} {
+		a, _ = Look(Ask, key)
+		testkit.Check(t, a == Answer, "the help of a question does not name %s: %q", key, a)
+	}
 }
 
 func TestNames(t *testing.T) {
