@@ -98,9 +98,9 @@ type Run interface {
 	Changed() <-chan struct{}
 	// Silent returns since when the process that plays the run has not answered; zero: it answers.
 	Silent() time.Time
-	// Put submits a command. It returns false if the run is over. It may block for a moment when the run is
-	// busy, so the frontend calls it on a worker.
-	Put(contract.Command) bool
+	// Put submits a command. It returns false if the run is over, or if ctx ends before the run has taken it. It may
+	// block when the run is busy or hangs, so the frontend calls it on a worker.
+	Put(context.Context, contract.Command) bool
 	// Stop ends the run in order, so that it can be resumed; a second call ends it in a hurry. It does not
 	// block.
 	Stop()

@@ -362,6 +362,21 @@ func TestSilentRun(t *testing.T) {
 	})
 }
 
+// TestLeavingASilentRun: a run that takes no command does not keep a person who leaves, who learns what it has not got.
+func TestLeavingASilentRun(t *testing.T) {
+	weaving(t, 110, 30, func(s *scene) {
+		p := s.host.present()
+		p.mu.Lock()
+		p.hangs = make(chan struct{})
+		p.mu.Unlock()
+		s.Type("Stop the loom\nand burn it\n")
+		s.Press("Ctrl+D")
+		s.Advance(2 * sentSoon)
+		testkit.OK(t, s.ExpectEnd())
+		testkit.Same(t, "not sent", "Stop the loom|and burn it", strings.Join(s.frontend.Unsent(), "|"))
+	})
+}
+
 // TestPastIsShownOnce: earlier messages are shown once, however often resuming the run was tried.
 func TestPastIsShownOnce(t *testing.T) {
 	play(t, 100, 30, func(_ *Options, h *fakeHost) {

@@ -211,7 +211,7 @@ func (r replayed) Done() <-chan struct{}       { return nil }
 func (r replayed) Outcome() Outcome            { return Outcome{} }
 func (r replayed) Silent() (none time.Time)    { return none }
 
-func (r replayed) Put(c contract.Command) bool {
+func (r replayed) Put(_ context.Context, c contract.Command) bool {
 	r.t.Errorf("the playback is sent %q", c.Body.CommandType())
 	return false
 }

@@ -106,13 +106,13 @@ func (r replayRun) Snapshot() *supervisor.State { return r.player.Snapshot() }
 func (r replayRun) Changed() <-chan struct{}    { return r.player.Changed() }
 
 // Silent, Put, Stop, Leave, Halt, Done and Outcome implement tui.Run; they do nothing.
-func (r replayRun) Put(contract.Command) bool { return false }
-func (r replayRun) Silent() (none time.Time)  { return none }
-func (r replayRun) Stop()                     {}
-func (r replayRun) Leave()                    {}
-func (r replayRun) Halt() string              { return "Nothing runs." }
-func (r replayRun) Done() <-chan struct{}     { return r.done }
-func (r replayRun) Outcome() tui.Outcome      { return tui.Outcome{} }
+func (r replayRun) Put(context.Context, contract.Command) bool { return false }
+func (r replayRun) Silent() (none time.Time)                   { return none }
+func (r replayRun) Stop()                                      {}
+func (r replayRun) Leave()                                     {}
+func (r replayRun) Halt() string                               { return "Nothing runs." }
+func (r replayRun) Done() <-chan struct{}                      { return r.done }
+func (r replayRun) Outcome() tui.Outcome                       { return tui.Outcome{} }
 
 func (e env) replayCommand() *cli.Command {
 	return &cli.Command{

@@ -176,7 +176,7 @@ func TestLeavingARunThatHangs(t *testing.T) {
 	s.left, s.leave = context.WithCancel(t.Context())
 	s.client.Store(client)
 	taken := make(chan bool)
-	go func() { taken <- s.Put(contract.Command{Body: contract.Pause{}}) }()
+	go func() { taken <- s.Put(t.Context(), contract.Command{Body: contract.Pause{}}) }()
 	<-d.asked
 	testkit.Same(t, "halt", "All is still. /continue wakes them.", s.Halt())
 	s.Leave()
