@@ -580,6 +580,18 @@ func TestRosterShowsImportantAgents(t *testing.T) {
 	testkit.Same(t, "rows that it wants of 4", 4, r.Rows(4))
 }
 
+// TestRosterShowsSomeSubagents: more subagents than there are rows leave no rows empty; those that work are shown.
+func TestRosterShowsSomeSubagents(t *testing.T) {
+	agent := PageAgent{ID: "orch-1", Name: "Orchestrator I", Busy: true, Open: true}
+	for i := range 9 {
+		agent.Subagents = append(agent.Subagents, Subagent{Name: fmt.Sprint("sub-", i), Works: i > 6})
+	}
+	rows, _ := rosterRows(t, []PageAgent{agent, {ID: "orch-2", Name: "Orchestrator II"}}, "", 100, 6)
+	for i, want := range []string{"Orchestrator I ", "sub-7", "sub-8", "sub-0", "and 6 more subagents", "Orchestrator II"} {
+		testkit.Check(t, strings.Contains(rows[i], want), "row %d is %q, want %s", i, rows[i], want)
+	}
+}
+
 func TestRosterMoves(t *testing.T) {
 	r := NewRoster(darkLook(t))
 	r.Move(1)
