@@ -11,8 +11,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// TestTableIsSound: within a context a key has one meaning, every row has a help text, and a row of a
-// context does not hide one from elsewhere that reads the same.
+// TestTableIsSound: within a context a key has one meaning, which the help says, and every row has a help text.
 func TestTableIsSound(t *testing.T) {
 	for _, c := range Contexts {
 		seen := map[string]Action{}
@@ -32,6 +31,12 @@ func TestTableIsSound(t *testing.T) {
 			}
 		}
 		testkit.Check(t, n != 0, "%s has no keys", c)
+		for _, b := range For(c) {
+			for _, k := range b.Keys {
+				a, _ := Look(c, k)
+				testkit.Check(t, a == b.Action, "%s: the help says that %s does %q, it does %q", c, k, b.Action, a)
+			}
+		}
 	}
 	for _, b := range table {
 		testkit.Check(t, slices.Contains(Contexts, b.Context), "%q is not a context of the help", b.Context)
