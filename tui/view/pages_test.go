@@ -264,6 +264,12 @@ func TestAskShowsThatThereIsMore(t *testing.T) {
 	a.Top()
 	a.Draw(s)
 	testkit.Includes(t, "scrolled back", textPage(s), "go test")
+	a.Set(AskData{Title: "Reset?", Head: []render.Line{render.Of(render.Base, strings.Repeat("word ", 100)+"end")}})
+	a.Draw(s)
+	testkit.Includes(t, "a question without a body", textPage(s), "more lines ↓")
+	a.Bottom()
+	a.Draw(s)
+	testkit.Includes(t, "its end", textPage(s), "word end")
 }
 
 func TestAskLaysItsBodyOutOnce(t *testing.T) {
