@@ -76,6 +76,26 @@ func (d *app) Draw(s tcell.Screen) {
 		}
 		paint(g.ask, s, x, y, w, h)
 	}
+	if d.dialogs.asking() != nil || d.picker.open() {
+		body = bottom
+	} else if d.writesStep() {
+		_, top, _, _ := d.screen().(*planScreen).line.GetRect()
+		body = top - y
+	}
+	d.drawFlash(s, x, y, body)
+}
+
+// drawFlash draws an answer for which the status line has too little room, above a row.
+func (d *app) drawFlash(s tcell.Screen, x, y, bottom int) {
+	_, _, w, _ := d.GetRect()
+	if d.word.text == "" || !d.line.Cut() {
+		return
+	}
+	lines := render.WrapText(render.StatusBarStrong, d.word.text, max(w-3, 1))
+	lines = lines[:min(len(lines), max(bottom/2, 0))]
+	c := render.On(s, x, y+bottom-len(lines), w, len(lines), d.look)
+	c.Clear(render.StatusBar)
+	c.Sub(2, 0, w-3, len(lines)).Lines(0, lines) // aligned with the text above
 }
 
 func (d *app) drawPopup(s tcell.Screen, x, y, w, bottom int) {

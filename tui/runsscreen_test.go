@@ -216,6 +216,16 @@ func (r replayed) Put(_ context.Context, c contract.Command) bool {
 	return false
 }
 
+// TestAnswersAreShownInFull: an answer for which the status line has no room is shown above it.
+func TestAnswersAreShownInFull(t *testing.T) {
+	play(t, 60, 15, replaying, func(s *scene) {
+		s.Press("Alt+i")
+		s.Expect("This is a playback: it takes no commands.")
+		s.Advance(2 * flashFor)
+		s.ExpectNot("it takes no commands")
+	})
+}
+
 // replaying opens a screen that plays back a short run.
 func replaying(o *Options, h *fakeHost) {
 	at := time.Date(1999, 12, 30, 12, 0, 0, 0, time.UTC)
