@@ -593,7 +593,8 @@ func TestRosterShowsSomeSubagents(t *testing.T) {
 		agent.Subagents = append(agent.Subagents, Subagent{Name: fmt.Sprint("sub-", i), Works: i > 6})
 	}
 	rows, _ := rosterRows(t, []PageAgent{agent, {ID: "orch-2", Name: "Orchestrator II"}}, "", 100, 6)
-	for i, want := range []string{"Orchestrator I ", "sub-7", "sub-8", "sub-0", "and 6 more subagents", "Orchestrator II"} {
+	for i, want := range []string{"Orchestrator I ", "sub-7", "sub-8", "sub-0", "and 6 more subagents",
+		"Orchestrator II"} {
 		testkit.Check(t, strings.Contains(rows[i], want), "row %d is %q, want %s", i, rows[i], want)
 	}
 }

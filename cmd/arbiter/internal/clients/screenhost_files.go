@@ -401,7 +401,8 @@ func (h *ScreenHost) runInfo(i journal.Info) tui.RunInfo {
 	line := runstore.LineOf(i)
 	return tui.RunInfo{
 		ID: i.Run, Title: i.Title, Status: line.Status, LastActive: i.LastActive, Bytes: i.Bytes,
-		CostUSD: i.CostUSD, CostUnknown: i.CostUnknown, Rehearsal: i.Rehearsal, CWD: i.CWD, Here: command.SameDir(i.CWD, h.choices.Place), Live: i.Live,
+		CostUSD: i.CostUSD, CostUnknown: i.CostUnknown, Rehearsal: i.Rehearsal,
+		CWD: i.CWD, Here: command.SameDir(i.CWD, h.choices.Place), Live: i.Live,
 		Finished: slices.Contains(reports, line.Status), Resumable: line.Resumable,
 	}
 }
