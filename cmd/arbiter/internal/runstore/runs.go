@@ -191,7 +191,7 @@ func LineOf(i journal.Info) Line {
 	return Line{
 		Run: i.Run, Status: status, CWD: i.CWD, Title: i.Title, Began: i.Began, LastActive: i.LastActive,
 		Bytes: i.Bytes, PID: i.PID, CostUSD: i.CostUSD, CostUnknown: i.CostUnknown, Rehearsal: i.Rehearsal,
-		Problem: i.Problem,
+		Problem:   i.Problem,
 		Resumable: !i.Live && !i.Damaged && status != NeverBegan, ForkedFrom: i.ForkedFrom,
 	}
 }
