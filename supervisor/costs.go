@@ -37,6 +37,11 @@ func (s *State) Spent() float64 {
 	return usd
 }
 
+// CostUnknown reports whether the run has cost more than is known.
+func (s *State) CostUnknown() bool {
+	return slices.ContainsFunc(s.Agents, func(a *Agent) bool { return a.CostUnknown })
+}
+
 // Used returns what the run has used, including running turns.
 func (s *State) Used() bridge.Usage {
 	all := s.Budget.Usage

@@ -169,7 +169,7 @@ func (ds *dialogs) askResume() {
 	ds.show(view.AskData{
 		Title: "The run was interrupted", Tone: render.Alert,
 		Body: wrapped("The process that played it was killed or crashed. Its agents have ended with it; nothing that was " +
-			"recorded is lost. Later: /resume, or arbiter --resume."),
+			"recorded is lost. Later: /resume, or arbiter --resume" + ds.d.session.found.State + "."),
 		Choices: []view.PageChoice{
 			{Value: yes, Key: 'r', Label: "Resume it"},
 			{Value: no, Key: 'n', Label: "Not now"},
@@ -192,8 +192,8 @@ func (ds *dialogs) askLeave() {
 		return
 	}
 	head := []render.Line{render.Of(render.Base,
-		"Stop: the agents end cleanly, and arbiter --resume continues the run."),
-		render.Of(render.Base, "Leave it running: arbiter in this directory shows it again.")}
+		"Stop: the agents end cleanly, and arbiter --resume"+ds.d.session.found.State+" continues the run."),
+		render.Of(render.Base, "Leave it running: arbiter"+ds.d.session.found.State+" in this directory shows it again.")}
 	if ds.d.plan.unsaved() {
 		head = append(head, render.Of(render.Warn, "Your changes to the plan are not saved."))
 	}
@@ -426,7 +426,7 @@ func (ds *dialogs) trustCommand() {
 	case f.Rehearsal || ds.d.session.rehearse:
 		ds.d.flash("A rehearsal loads nothing of the workspace.")
 	case f.Trusted:
-		ds.d.flash("This workspace is trusted. `arbiter trust --revoke` takes that back.")
+		ds.d.flash("This workspace is trusted. `arbiter trust --revoke" + f.State + "` takes that back.")
 	case f.Trust.Problem != "":
 		ds.d.flash("Its trust is not known: " + sanitize.Line(f.Trust.Problem, 300))
 	default:

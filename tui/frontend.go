@@ -58,6 +58,7 @@ type Frontend struct {
 	ctx      context.Context // ends when the frontend does
 	workers  sync.WaitGroup
 	commands chan queuedCommand // capacity 64: a person's actions never fill it
+	notSent  []string           // what no run has taken; written by the worker that sends
 	quit     chan struct{}      // closed when the user wants to leave
 	lent     atomic.Bool        // another program has the terminal
 	once     sync.Once
@@ -379,28 +380,51 @@ func ask[T any](f *Frontend, read func(context.Context) (T, error), then func(T,
 	})
 }
 
-// deliver sends commands to their runs, one after the other.
+// deliver sends commands to their runs, one after the other: when the frontend ends, those that wait, too, but it does
+// not wait for a run that hangs.
 func (f *Frontend) deliver(ctx context.Context) {
+	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(sentSoon, stop) })()
 	for {
+		select {
+		case o := <-f.commands:
+			f.put(sending, o)
+			continue
+		default:
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case o := <-f.commands:
-			o.sent = time.Now()
-			f.setSending(&o)
-			if !o.run.Put(o.cmd) {
-				f.post(func() {
-					f.root.flash("The run is over.")
-					if text := written(o.cmd.Body); text != "" && f.root.prompt.input.Empty() {
-						f.root.prompt.input.SetText(literal(text))
-						f.root.prompt.write()
-					}
-				})
-			}
-			f.setSending(nil)
+			f.put(sending, o)
 		}
 	}
 }
+
+// put sends a command to its run.
+func (f *Frontend) put(ctx context.Context, o queuedCommand) {
+	o.sent = time.Now()
+	f.setSending(&o)
+	defer f.setSending(nil)
+	text := written(o.cmd.Body)
+	switch {
+	case o.run.Put(ctx, o.cmd):
+	case ctx.Err() != nil:
+		f.notSent = append(f.notSent, cmp.Or(text, o.cmd.Body.CommandType()))
+	default:
+		f.post(func() {
+			f.root.flash("The run is over.")
+			if text != "" && f.root.prompt.input.Empty() {
+				f.root.prompt.input.SetText(literal(text))
+				f.root.prompt.write()
+			}
+		})
+	}
+}
+
+// Unsent returns what a person wrote that no run had taken when [Frontend.Run] returned.
+func (f *Frontend) Unsent() []string { return f.notSent }
 
 // written returns what a person wrote for a command; empty: nothing.
 func written(b contract.CommandBody) string {

@@ -98,9 +98,9 @@ type Run interface {
 	Changed() <-chan struct{}
 	// Silent returns since when the process that plays the run has not answered; zero: it answers.
 	Silent() time.Time
-	// Put submits a command. It returns false if the run is over. It may block for a moment when the run is
-	// busy, so the frontend calls it on a worker.
-	Put(contract.Command) bool
+	// Put submits a command. It returns false if the run is over, or if ctx ends before the run has taken it. It may
+	// block when the run is busy or hangs, so the frontend calls it on a worker.
+	Put(context.Context, contract.Command) bool
 	// Stop ends the run in order, so that it can be resumed; a second call ends it in a hurry. It does not
 	// block.
 	Stop()
@@ -150,6 +150,7 @@ type Findings struct {
 	Trust       Trust     // the files of the workspace that would be loaded if it were trusted
 	Rehearsal   bool      // a scripted model plays: neither CLI nor login is needed
 	Runs        []RunInfo // of this directory that can be resumed, the last active first
+	State       string    // the flag with which commands find the runs, with a leading space; empty: without one
 }
 
 // Trust lists the parts of a workspace that can run code or redirect an agent. Its texts
@@ -188,7 +189,8 @@ type RunInfo struct {
 	Finished  bool    // it came to an end, and has a report
 	Resumable bool    // it can be resumed
 	CostUSD   float64 // according to its event log; only from Host.Runs
-	State     string  // the flag with which a command finds it, with a leading space; empty: without one
+
+	CostUnknown bool // it has cost more than CostUSD, and nobody knows how much
 }
 
 // Document is a file that may hold requirements.

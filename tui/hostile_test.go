@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -254,16 +255,16 @@ type stuffed struct {
 	done  chan struct{}
 }
 
-func (r *stuffed) ID() string                  { return fakeRunID }
-func (r *stuffed) Snapshot() *supervisor.State { return r.state }
-func (r *stuffed) Changed() <-chan struct{}    { return nil }
-func (r *stuffed) Put(contract.Command) bool   { return true }
-func (r *stuffed) Leave()                      {}
-func (r *stuffed) Stop()                       {}
-func (r *stuffed) Halt() string                { return "" }
-func (r *stuffed) Done() <-chan struct{}       { return r.done }
-func (r *stuffed) Outcome() Outcome            { return Outcome{} }
-func (r *stuffed) Silent() (none time.Time)    { return none }
+func (r *stuffed) ID() string                                 { return fakeRunID }
+func (r *stuffed) Snapshot() *supervisor.State                { return r.state }
+func (r *stuffed) Changed() <-chan struct{}                   { return nil }
+func (r *stuffed) Put(context.Context, contract.Command) bool { return true }
+func (r *stuffed) Leave()                                     {}
+func (r *stuffed) Stop()                                      {}
+func (r *stuffed) Halt() string                               { return "" }
+func (r *stuffed) Done() <-chan struct{}                      { return r.done }
+func (r *stuffed) Outcome() Outcome                           { return Outcome{} }
+func (r *stuffed) Silent() (none time.Time)                   { return none }
 
 // hostileFiller fills values of any type with hostile text.
 type hostileFiller struct {

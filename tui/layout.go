@@ -55,6 +55,13 @@ func (d *app) Draw(s tcell.Screen) {
 		c.Clear(render.Base)
 		c.Line(0, 0, footer(d.screen().context(), d.look, w))
 	}
+	status := d.statusData()
+	d.line.Set(status)
+	paint(d.line, s, x, y+max(bottom, 0), w, 1)
+	answer := d.answerLines(w, body)
+	if d.screen().writes() {
+		body -= len(answer)
+	}
 	if body > 0 {
 		d.screen().draw(s, x, y, w, body)
 	}
@@ -62,9 +69,6 @@ func (d *app) Draw(s tcell.Screen) {
 		d.prompt.input.Draw(s)
 		d.drawPopup(s, x, y, w, bottom-rows)
 	}
-	status := d.statusData()
-	d.line.Set(status)
-	paint(d.line, s, x, y+max(bottom, 0), w, 1)
 	if len(status.Warnings) > 0 && bottom > 3 {
 		h = bottom // important notices are neither covered nor dimmed
 	}
@@ -76,6 +80,27 @@ func (d *app) Draw(s tcell.Screen) {
 		}
 		paint(g.ask, s, x, y, w, h)
 	}
+	switch {
+	case d.dialogs.asking() != nil || d.picker.open():
+		body = bottom - len(answer)
+	case d.writesStep():
+		_, top, _, _ := d.screen().(*planScreen).line.GetRect()
+		body = top - y - len(answer)
+	case !d.screen().writes():
+		body -= len(answer)
+	}
+	c := render.On(s, x, y+body, w, len(answer), d.look)
+	c.Clear(render.StatusBar)
+	c.Sub(2, 0, w-3, len(answer)).Lines(0, answer) // aligned with the text above
+}
+
+// answerLines lays out an answer for which the status line has too little room.
+func (d *app) answerLines(w, body int) []render.Line {
+	if d.word.text == "" || !d.line.Cut() {
+		return nil
+	}
+	lines := render.WrapText(render.StatusBarStrong, d.word.text, max(w-3, 1))
+	return lines[:min(len(lines), max(body/3, 0))]
 }
 
 func (d *app) drawPopup(s tcell.Screen, x, y, w, bottom int) {

@@ -226,13 +226,14 @@ func TestRefusedMessageReturnsToTheInput(t *testing.T) {
 // TestInterruptedRun: the process that plays a run is killed while requests wait. The screen shows no work, no
 // request and no running clock; a key resumes the run.
 func TestInterruptedRun(t *testing.T) {
-	weaving(t, 110, 44, func(s *scene) {
+	play(t, 110, 44, everywhere, func(s *scene) {
+		s.startWork()
 		s.does(func(p *fakeRun) { p.asks("orch-1", "one", "Bash", `{"command":"make"}`) })
 		s.Expect("Allow once", "Waits for you")
 		p := s.host.present()
 		p.killed()
 		s.Settle()
-		s.Expect("The run was interrupted", "Resume it", "withdrawn")
+		s.Expect("The run was interrupted", "Resume it", "withdrawn", "arbiter --resume --state-dir runs.")
 		s.ExpectNot("Allow once", "is awaited", "It waits for your answer", "permission?  ", "  works")
 		s.Type("r") // of a word
 		testkit.Same(t, "how often a run was begun", 1, len(s.host.begun))
@@ -358,6 +359,21 @@ func TestSilentRun(t *testing.T) {
 		s.ExpectNot("Does not answer", "Not taken yet")
 		say, ok := p.took().(contract.Say)
 		testkit.Check(t, ok && say.Text == "Stop the loom", "taken: %+v", p.took())
+	})
+}
+
+// TestLeavingASilentRun: a run that takes no command does not keep a person who leaves, who learns what it has not got.
+func TestLeavingASilentRun(t *testing.T) {
+	weaving(t, 110, 30, func(s *scene) {
+		p := s.host.present()
+		p.mu.Lock()
+		p.hangs = make(chan struct{})
+		p.mu.Unlock()
+		s.Type("Stop the loom\nand burn it\n")
+		s.Press("Ctrl+D")
+		s.Advance(2 * sentSoon)
+		testkit.OK(t, s.ExpectEnd())
+		testkit.Same(t, "not sent", "Stop the loom|and burn it", strings.Join(s.frontend.Unsent(), "|"))
 	})
 }
 

@@ -145,7 +145,7 @@ func (p *fakeRun) killed() {
 func (p *fakeRun) Stop()  { p.do(input.Signal{Signal: "INT"}) }
 func (p *fakeRun) Leave() { p.left.Store(true) }
 func (p *fakeRun) Halt() string {
-	p.Put(contract.Command{Ref: "halt", Body: contract.Halt{}})
+	p.Put(context.Background(), contract.Command{Ref: "halt", Body: contract.Halt{}})
 	return "All is still."
 }
 
@@ -155,13 +155,17 @@ func (p *fakeRun) Snapshot() *supervisor.State {
 	s := p.state
 	return &s
 }
-func (p *fakeRun) Put(c contract.Command) bool {
+func (p *fakeRun) Put(ctx context.Context, c contract.Command) bool {
 	p.mu.Lock()
 	p.puts = append(p.puts, c.Body)
 	over, hangs := p.over, p.hangs
 	p.mu.Unlock()
 	if hangs != nil {
-		<-hangs
+		select {
+		case <-hangs:
+		case <-ctx.Done():
+			return false
+		}
 	}
 	if over {
 		return false

@@ -110,10 +110,7 @@ func runRow(run RunInfo) view.ListRow {
 	if run.Rehearsal {
 		title = title.Append(render.Warn, " rehearsal")
 	}
-	cost, dir := "", view.Plain(run.CWD)
-	if run.CostUSD > 0 {
-		cost = eventtext.Dollars(run.CostUSD) + eventtext.Simulated(run.Rehearsal)
-	}
+	cost, dir := eventtext.Total(run.CostUSD, run.Rehearsal, run.CostUnknown), view.Plain(run.CWD)
 	return view.ListRow{
 		Key: run.ID, Value: run, Find: run.ID + "\n" + run.Title + "\n" + run.CWD + "\n" + run.Status,
 		Cells: []render.Line{title, render.Of(runTones[run.Status], view.SlashWord(run.Status)),
@@ -228,22 +225,22 @@ func (r *runsScreen) take(run RunInfo) {
 	case s.runs() && s.run.ID() == run.ID:
 		r.d.base(r.d.runScreen)
 	case s.runs():
-		r.d.flash("A run is being played here. In another terminal: " + elsewhere(run, name))
+		r.d.flash("A run is being played here. In another terminal: " + s.elsewhere(run, name))
 	case run.Live || run.Resumable && run.Here:
 		s.begin(Begin{Resume: run.ID})
 	case run.Resumable:
-		r.d.flash("It is a run of another directory: " + elsewhere(run, name))
+		r.d.flash("It is a run of another directory: " + s.elsewhere(run, name))
 	default:
 		r.d.flash("It cannot be resumed: it is " + words.Quote(sanitize.Line(run.Status, 40)) + ".")
 	}
 }
 
 // elsewhere returns the command that shows or resumes a run in another terminal.
-func elsewhere(run RunInfo, name string) string {
+func (s *session) elsewhere(run RunInfo, name string) string {
 	if run.Live {
-		return "arbiter attach " + name + run.State
+		return "arbiter attach " + name + s.found.State
 	}
-	return "arbiter --resume --session " + name + run.State
+	return "arbiter --resume --session " + name + s.found.State
 }
 
 func (r *runsScreen) report(run RunInfo) {

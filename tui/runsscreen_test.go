@@ -19,6 +19,7 @@ import (
 // everywhere has runs of several directories.
 func everywhere(_ *Options, h *fakeHost) {
 	at := time.Date(1999, 12, 31, 23, 0, 0, 0, time.UTC)
+	h.found.State = " --state-dir runs"
 	h.all = []RunInfo{
 		{ID: "0aaaaaaa-1", Title: "Teach the loom", Status: "live", LastActive: at.Add(59 * time.Minute),
 			CWD: "/home/weaver/loom", Here: true, Live: true, CostUSD: 1.5, Bytes: 12_345},
@@ -45,7 +46,7 @@ func TestAllRuns(t *testing.T) {
 	}{
 		{nil, "", "0aaaaaaa-1"},
 		{[]string{"Down"}, "", "0bbbbbbb-2"},
-		{[]string{"Down", "Down"}, "arbiter --resume --session 0ccccccc", ""},
+		{[]string{"Down", "Down"}, "arbiter --resume --session 0ccccccc --state-dir runs", ""},
 		{[]string{"Down", "Down", "Down"}, "", "0ddddddd-4"},
 		{[]string{"Down", "Down", "Down", "Down"}, "cannot be resumed", ""},
 		{[]string{"G"}, "The report of 0fffffff-6", ""},
@@ -210,9 +211,19 @@ func (r replayed) Done() <-chan struct{}       { return nil }
 func (r replayed) Outcome() Outcome            { return Outcome{} }
 func (r replayed) Silent() (none time.Time)    { return none }
 
-func (r replayed) Put(c contract.Command) bool {
+func (r replayed) Put(_ context.Context, c contract.Command) bool {
 	r.t.Errorf("the playback is sent %q", c.Body.CommandType())
 	return false
+}
+
+// TestAnswersAreShownInFull: an answer for which the status line has no room is shown above it.
+func TestAnswersAreShownInFull(t *testing.T) {
+	play(t, 60, 15, replaying, func(s *scene) {
+		s.Press("Alt+i")
+		s.Expect("This is a playback: it takes no commands.")
+		s.Advance(2 * flashFor)
+		s.ExpectNot("it takes no commands")
+	})
 }
 
 // replaying opens a screen that plays back a short run.

@@ -417,7 +417,7 @@ var situations = []struct {
 		act:  func(s *scene) { s.Advance(3 * time.Second); then("Space", "+", "+")(s) },
 		says: []string{"PLAYBACK", "paused"}, wide: []string{"Space pause"}},
 	{name: "playback-ended", change: replaying, act: then("$"), says: []string{"the end", "The loom knows it."}},
-	{name: "leave", act: working("Ctrl+C"), says: []string{"Leave?"}},
+	{name: "leave", change: everywhere, act: working("Ctrl+C"), says: []string{"Leave?", "--state-dir runs"}},
 	{name: "trouble", act: func(s *scene) { s.startWork(); s.trip("retry", "skip", "cancel") },
 		says: []string{"Alt+c: retry", "snapped"}},
 	{name: "ways", act: func(s *scene) {

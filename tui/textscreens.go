@@ -90,9 +90,7 @@ func helpFor(c keys.Context, writes bool) (rows []view.ListRow) {
 		group("Here", keys.Own(c))
 	}
 	group("To read", keys.Reading(c))
-	if c != keys.Everywhere {
-		group("Everywhere", keys.Own(keys.Everywhere))
-	}
+	group("Everywhere", keys.Always(c))
 	if c == keys.Insert {
 		group("When reading (Esc)", keys.Own(keys.Normal))
 	} else if writes && c == keys.Normal {

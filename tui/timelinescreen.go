@@ -193,11 +193,8 @@ func (d *app) controlled(a tview.MouseAction) bool {
 
 // playbackWord describes that this is a playback, and its position.
 func playbackWord(s view.PlaybackStatus, look *render.Look) string {
-	times, sep := "×", " "+look.Glyphs.Separator+" "
-	if look.Glyphs == render.ASCII {
-		times = "x"
-	}
-	text := fmt.Sprintf("PLAYBACK %d%s", s.Speed, times)
+	sep := " " + look.Glyphs.Separator + " "
+	text := fmt.Sprintf("PLAYBACK %d×", s.Speed)
 	switch {
 	case s.Err != nil:
 		text += sep + "the rest cannot be read"

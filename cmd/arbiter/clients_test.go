@@ -240,7 +240,7 @@ func TestSubscribers(t *testing.T) {
 			}
 		}
 	}
-	testkit.Check(t, session.Put(contract.Command{Ref: "again", Body: contract.Interrupt{ID: "orch-9"}}),
+	testkit.Check(t, session.Put(t.Context(), contract.Command{Ref: "again", Body: contract.Interrupt{ID: "orch-9"}}),
 		"a command was not taken")
 	await(b.script, "the answer", func(_ string, r contract.Rejected) bool { return r.Ref == "again" })
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)

@@ -89,7 +89,7 @@ func (r plainRun) Put(c contract.Command) string {
 		say.Images = r.host.takeImages()
 		c.Body = say
 	}
-	if !r.ScreenSession.Put(c) {
+	if !r.ScreenSession.Put(context.Background(), c) {
 		return clients.NotTaken
 	}
 	if s := r.Snapshot(); said && s != nil {
@@ -189,7 +189,7 @@ func init() { // set here since help refers back to it
 		}),
 		"runs": {true, func(p *plainHost, _ plainMoment) (string, error) {
 			list, err := p.Runs(p.Context())
-			return clients.RunsText(list, time.Now()), err
+			return clients.RunsText(list, p.State(), time.Now()), err
 		}},
 		"focus": says(false, plainFocus),
 		"logbook": says(false, func(p *plainHost, m plainMoment) string {
@@ -389,7 +389,7 @@ func plainRevert(p *plainHost, m plainMoment) (string, error) {
 		}
 		revert.Seen = changed[i].To.ID
 	}
-	if m.run.Put(contract.Command{Ref: "plain", Body: revert}) {
+	if m.run.Put(p.Context(), contract.Command{Ref: "plain", Body: revert}) {
 		return "", nil
 	}
 	return "reverted " + subcommands.FileName(revert.Path), p.Revert(p.Context(), m.run.ID(), revert)

@@ -71,7 +71,7 @@ type replayHost struct {
 }
 
 func (h replayHost) Inspect(context.Context) tui.Findings {
-	return tui.Findings{Claude: "not needed", CWD: h.Choices().Place, Trusted: true}
+	return tui.Findings{Claude: "not needed", CWD: h.Choices().Place, Trusted: true, State: h.State()}
 }
 
 func (h replayHost) Begin(context.Context, tui.Begin, runloop.Sink) (tui.Run, error) {
@@ -106,13 +106,13 @@ func (r replayRun) Snapshot() *supervisor.State { return r.player.Snapshot() }
 func (r replayRun) Changed() <-chan struct{}    { return r.player.Changed() }
 
 // Silent, Put, Stop, Leave, Halt, Done and Outcome implement tui.Run; they do nothing.
-func (r replayRun) Put(contract.Command) bool { return false }
-func (r replayRun) Silent() (none time.Time)  { return none }
-func (r replayRun) Stop()                     {}
-func (r replayRun) Leave()                    {}
-func (r replayRun) Halt() string              { return "Nothing runs." }
-func (r replayRun) Done() <-chan struct{}     { return r.done }
-func (r replayRun) Outcome() tui.Outcome      { return tui.Outcome{} }
+func (r replayRun) Put(context.Context, contract.Command) bool { return false }
+func (r replayRun) Silent() (none time.Time)                   { return none }
+func (r replayRun) Stop()                                      {}
+func (r replayRun) Leave()                                     {}
+func (r replayRun) Halt() string                               { return "Nothing runs." }
+func (r replayRun) Done() <-chan struct{}                      { return r.done }
+func (r replayRun) Outcome() tui.Outcome                       { return tui.Outcome{} }
 
 func (e env) replayCommand() *cli.Command {
 	return &cli.Command{

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,19 +86,12 @@ func (e env) listSessions(c *cli.Context, store *runstore.Runs) error {
 	here, _ := os.Getwd()
 	for _, info := range list {
 		if !c.Bool("here") || command.SameDir(info.CWD, here) {
-			if info.Killed() { // it has noted nothing
-				spent, _ := store.Spent(c.Context, info, nil) // as far as its events can be read
-				info.CostUSD = spent.Sum()
-			}
-			lines = append(lines, runstore.LineOf(info))
+			lines = append(lines, runstore.LineOf(store.Costed(c.Context, info)))
 		}
 	}
 	return command.PrintList(e.Env, c.Bool("json"), lines, "No runs yet.",
 		"RUN\tSTATUS\tLAST ACTIVE\tCOST\tSIZE\tDIRECTORY\tTASK", func(l runstore.Line) string {
-			cost := "–"
-			if l.CostUSD > 0 {
-				cost = eventtext.Dollars(l.CostUSD) + eventtext.Simulated(l.Rehearsal)
-			}
+			cost := cmp.Or(eventtext.Total(l.CostUSD, l.Rehearsal, l.CostUnknown), "–")
 			return strings.Join([]string{command.ShortID(l.Run), l.Status, l.LastActive.Local().Format("2006-01-02 15:04"),
 				cost, words.Size(l.Bytes), sanitize.Line(l.CWD, 60), sanitize.Line(l.Title, 60)}, "\t")
 		})

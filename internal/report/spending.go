@@ -172,6 +172,11 @@ func (s *Spending) Sum() float64 {
 	return contract.RoundUSD(total.CostUSD + s.Live())
 }
 
+// Unknown reports whether the run has cost more than is known.
+func (s *Spending) Unknown() bool {
+	return slices.ContainsFunc(s.Rows, func(r Row) bool { return r.Unknown })
+}
+
 // This file compares the reports of several runs.
 
 // Compared is one run of a comparison, in its JSON form.

@@ -34,6 +34,8 @@ type Meta struct {
 	Finished  bool      `json:"finished,omitempty"`
 	Status    string    `json:"status,omitempty"`   // how it finished
 	CostUSD   float64   `json:"cost_usd,omitempty"` // when it ended
+	// CostUnknown: it has cost more than CostUSD, and nobody knows how much.
+	CostUnknown bool `json:"cost_unknown,omitempty"`
 	// Imported: the run came from elsewhere. CWD is where it continues, even if its records name another
 	// directory.
 	Imported bool `json:"imported,omitempty"`

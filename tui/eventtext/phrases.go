@@ -124,6 +124,14 @@ func Costs(amount string, rehearsal, unknown bool) string {
 	return amount + Simulated(rehearsal) + map[bool]string{true: " + ?"}[unknown]
 }
 
+// Total is what an agent or a run has cost; empty: nothing.
+func Total(usd float64, rehearsal, unknown bool) string {
+	if usd == 0 && !unknown {
+		return ""
+	}
+	return Costs(Dollars(usd), rehearsal, unknown)
+}
+
 // Simulated marks an amount of money that a rehearsal made up.
 func Simulated(rehearsal bool) string {
 	if rehearsal {

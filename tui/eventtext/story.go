@@ -213,6 +213,7 @@ type Since struct {
 	waits                 map[string]time.Time // since when what waits does, by its id
 	result                *contract.Result
 	happened, isRehearsal bool
+	costUnknown           bool
 }
 
 // Take adds an event.
@@ -223,6 +224,7 @@ func (s *Since) Take(at time.Time, e contract.Event) {
 	}
 	for _, c := range s.charges.Take(e) {
 		s.cost += c.CostUSD
+		s.costUnknown = s.costUnknown || c.Turn != nil && c.Turn.Unknown
 	}
 	if s.waits == nil {
 		s.waits = map[string]time.Time{}
@@ -345,9 +347,7 @@ func (s *Since) Text(now time.Time, name func(id string) string) string {
 		oldest := slices.MinFunc(waits, time.Time.Compare)
 		add("waits for you", words.Count(len(waits), "request")+", the oldest for "+Span(now.Sub(oldest)))
 	}
-	if s.cost > 0 {
-		add("cost", Dollars(s.cost)+Simulated(s.isRehearsal))
-	}
+	add("cost", Total(s.cost, s.isRehearsal, s.costUnknown))
 	if s.result != nil {
 		parts = append(parts, Ending(s.result.Status))
 	}

@@ -182,6 +182,8 @@ func TestSince(t *testing.T) {
 		"a lost turn": {[]contract.Event{orch("orch-1", contract.Done{}), orch("orch-2", contract.Cost{CostUSD: 2}),
 			orch("orch-2", contract.Spawn{Resumed: true}), orch("orch-2", contract.Turn{CostUSD: 1})}, time.Hour,
 			"cost: $3.00"},
+		"an unknown cost": {[]contract.Event{orch("orch-1", contract.Done{}), orch("orch-2", contract.Turn{CostUSD: 1}),
+			orch("orch-1", contract.Turn{Unknown: true})}, time.Hour, "cost: $1.00 + ?"},
 		"many agents": {func() (list []contract.Event) {
 			for range 40 {
 				list = append(list, orch("orch-7", contract.Spawn{}))

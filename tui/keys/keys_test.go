@@ -11,8 +11,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// TestTableIsSound: within a context a key has one meaning, every row has a help text, and a row of a
-// context does not hide one from elsewhere that reads the same.
+// TestTableIsSound: within a context a key has one meaning, which the help says, and every row has a help text.
 func TestTableIsSound(t *testing.T) {
 	for _, c := range Contexts {
 		seen := map[string]Action{}
@@ -32,6 +31,12 @@ func TestTableIsSound(t *testing.T) {
 			}
 		}
 		testkit.Check(t, n != 0, "%s has no keys", c)
+		for _, b := range For(c) {
+			for _, k := range b.Keys {
+				a, _ := Look(c, k)
+				testkit.Check(t, a == b.Action, "%s: the help says that %s does %q, it does %q", c, k, b.Action, a)
+			}
+		}
 	}
 	for _, b := range table {
 		testkit.Check(t, slices.Contains(Contexts, b.Context), "%q is not a context of the help", b.Context)
@@ -42,6 +47,10 @@ func TestTableIsSound(t *testing.T) {
 	testkit.Check(t, ok && a == Leave, "one cannot leave from a question: %q", a)
 	_, ok = Look(Ask, "G")
 	testkit.Check(t, !ok, "a question knows a key that is not its own")
+	for _, key := range []string{"y", "a", "w", "n", "r", "1"} {
+		a, _ = Look(Ask, key)
+		testkit.Check(t, a == Answer, "the help of a question does not name %s: %q", key, a)
+	}
 }
 
 func TestNames(t *testing.T) {

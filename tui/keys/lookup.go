@@ -48,16 +48,34 @@ func Reading(c Context) []Binding {
 	if reads[c] == nil {
 		return nil
 	}
-	return rows(Normal, reads[c])
+	return without(Own(c), rows(Normal, reads[c]))
+}
+
+// Always lists the bindings of everywhere that a context does not replace.
+func Always(c Context) []Binding {
+	if c == Everywhere {
+		return nil
+	}
+	return without(Own(c), rows(Everywhere, nil))
 }
 
 // For lists all bindings of a context, its own first.
-func For(c Context) []Binding {
-	list := append(Own(c), Reading(c)...)
-	if c != Everywhere {
-		list = append(list, rows(Everywhere, nil)...)
+func For(c Context) []Binding { return slices.Concat(Own(c), Reading(c), Always(c)) }
+
+// without returns bindings without the keys that others have.
+func without(others, list []Binding) (left []Binding) {
+	other := func(key string) bool {
+		return slices.ContainsFunc(others, func(o Binding) bool { return slices.Contains(o.Keys, key) })
 	}
-	return list
+	for _, b := range list {
+		if slices.ContainsFunc(b.Keys, other) {
+			b.Keys = slices.DeleteFunc(slices.Clone(b.Keys), other)
+		}
+		if len(b.Keys) > 0 {
+			left = append(left, b)
+		}
+	}
+	return left
 }
 
 func rows(c Context, only map[Action]bool) []Binding {
@@ -135,13 +153,8 @@ func Footer(c Context) []Hint {
 // KeyOf returns the first key for an action in a context; empty: there is none.
 func KeyOf(c Context, a Action) string {
 	for _, b := range For(c) {
-		if b.Action != a {
-			continue
-		}
-		for _, k := range b.Keys {
-			if found, _ := Look(c, k); found == a {
-				return k
-			}
+		if b.Action == a {
+			return b.Keys[0]
 		}
 	}
 	return ""

@@ -12,6 +12,7 @@
 package render
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -99,6 +100,10 @@ func (c Canvas) Text(x, y int, s string, r Role) int {
 		var cluster string
 		var width int
 		cluster, s, width = first(s)
+		if c.Look.Glyphs == ASCII && cluster[0] >= utf8.RuneSelf {
+			r, _ := utf8.DecodeRuneInString(cluster)
+			cluster = cmp.Or(plainer[r], cluster)
+		}
 		if cluster == "\t" {
 			cluster, width = "", tabStop-(x-start)%tabStop
 		}

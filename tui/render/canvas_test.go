@@ -124,6 +124,9 @@ func TestCanvasText(t *testing.T) {
 		testkit.Check(t, end == c.end || c.end == c.x+Width(c.text) || strings.HasPrefix(c.text, "⸺"),
 			"Text(%d, %q) ended at %d, want %d", c.x, c.text, end, c.end)
 	}
+	s := testScreen(t, 8, 1)
+	On(s, 0, 0, 8, 1, testLook(t, ASCII)).Text(0, 0, "“a” · 2×…", Base)
+	testkit.Same(t, "in ASCII", `"a" - 2x`, row(s, 0))
 }
 
 // Drawing over one half of a wide character removes the other half: otherwise a terminal would draw the

@@ -120,10 +120,10 @@ func asksBackground(term string, tmux bool) bool {
 	return term != "" && (tmux || !strings.HasPrefix(term, "screen"))
 }
 
-// plainer maps typographic characters to replacements for character sets that lack them.
+// plainer maps typographic characters to replacements in the same room, for character sets that lack them.
 var plainer = map[rune]string{
 	'–': "-", '—': "-", '…': ".", '·': "-", '“': `"`, '”': `"`, '„': `"`, '‘': "'", '’': "'", '→': ">", '•': "*",
-	'\u00a0': " ", '✓': "v", '✗': "!",
+	'\u00a0': " ", '✓': "v", '✗': "!", '×': "x", '≈': "~",
 }
 
 // Init implements tcell.Screen. tview drops its error: see Failed.

@@ -53,7 +53,7 @@ func (o EventOptions) card(e history.Entry) Block {
 	case contract.Spawn:
 		c := begin(e.Event.ID)
 		r := render.Speaker(e.Event.ID)
-		c.Lines = o.sentence(r, o.Look.Glyphs.Current, o.plainly(eventtext.AgentSpawned(e.Event, b, o.Name)))
+		c.Lines = o.sentence(r, o.Look.Glyphs.Current, eventtext.AgentSpawned(e.Event, b, o.Name))
 		if strings.TrimSpace(b.Prompt) != "" && !b.Resumed {
 			c.Foldable = true // its brief comes as a message, too
 			if o.Open {
@@ -231,7 +231,7 @@ func (o EventOptions) decision(e contract.Event, d contract.Decision) Block {
 	if e.ID != contract.Arbiter {
 		r = render.Speaker(e.ID)
 	}
-	l := render.Line{{Text: o.plainly(eventtext.Decision(o.Name, d)), Role: r}}
+	l := render.Line{{Text: eventtext.Decision(o.Name, d), Role: r}}
 	if who := eventtext.Authority(d.Source); who != "" {
 		l = append(l, render.Span{Text: "  " + who, Role: render.Warn})
 	}
@@ -254,11 +254,6 @@ func (o EventOptions) decision(e contract.Event, d contract.Decision) Block {
 	}
 	c.Lines = o.behind(mark, lines)
 	return c
-}
-
-// plainly replaces the characters of our own texts that an ASCII terminal does not have.
-func (o EventOptions) plainly(text string) string {
-	return strings.ReplaceAll(text, "–", o.Look.Glyphs.Skipped)
 }
 
 // permission is the card of a permission request and its result.

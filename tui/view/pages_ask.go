@@ -179,22 +179,23 @@ func (a *Ask) Draw(screen tcell.Screen) {
 // parts returns the lines of the dialog, cut to the height: the choices are kept first, then at least some
 // rows of the body, then the head, then the note.
 func (a *Ask) parts(inner, h int, framed bool) (head, body, note []render.Line, choices [][]int) {
-	if a.width != inner {
-		a.width, a.body = inner, nil
-		if a.data.Body != nil {
-			a.body = a.data.Body(inner)
-		}
+	var above []render.Line
+	for _, l := range a.data.Head {
+		above = append(above, render.Wrap(l, inner)...)
 	}
+	if a.data.Body == nil { // so that it can be scrolled
+		a.body, above = above, nil
+	} else if a.width != inner {
+		a.body = a.data.Body(inner)
+	}
+	a.width = inner
 	if framed {
 		h -= 2
 	} else {
 		head = render.Wrap(render.Of(render.Title, a.data.Title), inner)
 	}
 	a.titleRows = len(head)
-	head = append(head, a.listed(inner, h)...)
-	for _, l := range a.data.Head {
-		head = append(head, render.Wrap(l, inner)...)
-	}
+	head = append(append(head, a.listed(inner, h)...), above...)
 	switch {
 	case a.data.Unread != "" && !a.read:
 		note = render.WrapText(render.Warn, a.data.Unread, inner)

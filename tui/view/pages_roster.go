@@ -109,13 +109,14 @@ func (r *PageRoster) Draw(screen tcell.Screen) {
 		}
 		r.rows = append(r.rows, a.ID)
 		y++
-		if n := len(a.Subagents); a.Open && n <= space {
-			space -= n
-			for _, l := range SubagentLines(r.look, a.Subagents, w-t.indent()) {
-				c.Line(t.indent(), y, l)
-				r.rows = append(r.rows, a.ID)
-				y++
-			}
+		if !a.Open || space <= 0 {
+			continue
+		}
+		for _, l := range someSubagents(r.look, a.Subagents, w-t.indent(), space) {
+			c.Line(t.indent(), y, l)
+			r.rows = append(r.rows, a.ID)
+			y++
+			space--
 		}
 	}
 	if hidden > 0 {
@@ -397,6 +398,20 @@ func levelRole(level string) render.Role {
 		return render.Warn
 	}
 	return render.Bad
+}
+
+// someSubagents returns the lines of subagents in so many rows: if there are more, those that work come first, and the
+// last row says how many are not shown.
+func someSubagents(look *render.Look, list []Subagent, width, rows int) []render.Line {
+	hidden := len(list) - rows + 1
+	if hidden <= 1 {
+		return SubagentLines(look, list, width)
+	}
+	works := func(s Subagent) bool { return s.Works }
+	list = append(slices.DeleteFunc(slices.Clone(list), func(s Subagent) bool { return !s.Works }),
+		slices.DeleteFunc(slices.Clone(list), works)...)
+	return append(SubagentLines(look, list[:rows-1], width),
+		render.Of(render.Dim, "and "+words.Count(hidden, "more subagent")))
 }
 
 // SubagentLines returns the lines of subagents, each with its meter.

@@ -19,6 +19,7 @@ type PageStatus struct {
 	data   StatusData
 	grants [2]int // the columns of the permission mode, as last drawn
 	human  [2]int // the columns of the text that a human is awaited
+	cut    bool   // the recent answer was not drawn in full
 }
 
 // NewStatus returns an empty bar.
@@ -124,6 +125,9 @@ func (s *PageStatus) pieces(columns int) (p []pagePiece) {
 func (s *PageStatus) OnGrants(x, y int) bool { return s.on(x, y, s.grants) }
 func (s *PageStatus) OnHuman(x, y int) bool  { return s.on(x, y, s.human) }
 
+// Cut reports whether the recent answer was not drawn in full.
+func (s *PageStatus) Cut() bool { return s.cut }
+
 func (s *PageStatus) on(x, y int, part [2]int) bool {
 	at, _ := s.local(x, y)
 	return s.InRect(x, y) && at >= part[0] && at < part[1]
@@ -158,7 +162,7 @@ func width(p []pagePiece) int {
 func (s *PageStatus) Draw(screen tcell.Screen) {
 	c := s.over(screen)
 	c.Clear(render.StatusBar)
-	s.grants, s.human = [2]int{}, [2]int{}
+	s.grants, s.human, s.cut = [2]int{}, [2]int{}, false
 	w, h := c.Size()
 	if h == 0 || w < 2 {
 		return
@@ -174,6 +178,7 @@ func (s *PageStatus) Draw(screen tcell.Screen) {
 		if len(p) == 0 || p[last].rank == rankWarning {
 			break
 		}
+		s.cut = s.cut || p[last].rank == rankFlash
 		// A message is shortened before it is dropped, if enough of it is left.
 		if space := w - (width(p) - p[last].line.Width()); p[last].rank <= rankMode && space >= 8 {
 			p[last].line = p[last].line.Shorten(space, s.look.Glyphs.Ellipsis)

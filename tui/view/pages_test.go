@@ -264,6 +264,12 @@ func TestAskShowsThatThereIsMore(t *testing.T) {
 	a.Top()
 	a.Draw(s)
 	testkit.Includes(t, "scrolled back", textPage(s), "go test")
+	a.Set(AskData{Title: "Reset?", Head: []render.Line{render.Of(render.Base, strings.Repeat("word ", 100)+"end")}})
+	a.Draw(s)
+	testkit.Includes(t, "a question without a body", textPage(s), "more lines ↓")
+	a.Bottom()
+	a.Draw(s)
+	testkit.Includes(t, "its end", textPage(s), "word end")
 }
 
 func TestAskLaysItsBodyOutOnce(t *testing.T) {
@@ -578,6 +584,19 @@ func TestRosterShowsImportantAgents(t *testing.T) {
 	_, ok = r.At(99, 0)
 	testkit.Check(t, !ok, "somebody is outside of the roster")
 	testkit.Same(t, "rows that it wants of 4", 4, r.Rows(4))
+}
+
+// TestRosterShowsSomeSubagents: more subagents than there are rows leave no rows empty; those that work are shown.
+func TestRosterShowsSomeSubagents(t *testing.T) {
+	agent := PageAgent{ID: "orch-1", Name: "Orchestrator I", Busy: true, Open: true}
+	for i := range 9 {
+		agent.Subagents = append(agent.Subagents, Subagent{Name: fmt.Sprint("sub-", i), Works: i > 6})
+	}
+	rows, _ := rosterRows(t, []PageAgent{agent, {ID: "orch-2", Name: "Orchestrator II"}}, "", 100, 6)
+	for i, want := range []string{"Orchestrator I ", "sub-7", "sub-8", "sub-0", "and 6 more subagents",
+		"Orchestrator II"} {
+		testkit.Check(t, strings.Contains(rows[i], want), "row %d is %q, want %s", i, rows[i], want)
+	}
 }
 
 func TestRosterMoves(t *testing.T) {

@@ -65,9 +65,7 @@ func AgentRow(s *supervisor.State, a *supervisor.Agent, waits []supervisor.Inbox
 		Subagents: subagents(a, w, now),
 		Work:      w, Root: SnapshotRoot(s, a), Model: SnapshotModel(s, a),
 	}
-	if a.Spent() > 0 || a.CostUnknown {
-		line.Cost = eventtext.Costs(eventtext.Dollars(a.Spent()), s.Options.Rehearsal, a.CostUnknown)
-	}
+	line.Cost = eventtext.Total(a.Spent(), s.Options.Rehearsal, a.CostUnknown)
 	if a.Fuse.USD > 0 {
 		line.Fuse = eventtext.Dollars(a.FuseSpent()) + " of " + eventtext.Dollars(a.Fuse.USD) +
 			eventtext.Simulated(s.Options.Rehearsal)
@@ -530,8 +528,7 @@ func SnapshotStatus(s *supervisor.State, waits []supervisor.InboxItem, now time.
 
 // runCost marks what a run has cost.
 func runCost(s *supervisor.State, amount string) string {
-	unknown := func(a *supervisor.Agent) bool { return a.CostUnknown }
-	return eventtext.Costs(amount, s.Options.Rehearsal, slices.ContainsFunc(s.Agents, unknown))
+	return eventtext.Costs(amount, s.Options.Rehearsal, s.CostUnknown())
 }
 
 // quotaWord describes how much of the fullest usage window is used; scarce reports that it is nearly used

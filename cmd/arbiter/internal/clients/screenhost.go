@@ -204,7 +204,7 @@ func (h *ScreenHost) Inspect(ctx context.Context) tui.Findings {
 		Claude: s.Version, Path: s.Path, Problem: s.Problem, Missing: s.Missing, Login: tui.LoginUnknown,
 		Account: cmp.Or(s.Login.Email, s.Login.Method), Rehearsal: c.Options.Rehearsal, Model: c.Options.Model,
 		CWD: c.Place, Trusted: c.Options.Trusted, Trust: findingsOf(c.Trusting), Permissions: c.Options.Permissions,
-		Sandbox: c.Sandbox.Mode,
+		Sandbox: c.Sandbox.Mode, State: h.State(),
 	}
 	if s.Login.Known {
 		if f.Login = tui.LoginNo; s.Login.LoggedIn {
@@ -673,14 +673,17 @@ func (s *ScreenSession) Done() <-chan struct{} { return s.done }
 func (s *ScreenSession) Outcome() tui.Outcome { return s.outcome }
 
 // Put implements tui.Run.
-func (s *ScreenSession) Put(c contract.Command) bool {
+func (s *ScreenSession) Put(ctx context.Context, c contract.Command) bool {
 	line, err := contract.MarshalCommand(c)
 	if err != nil {
 		return false // cannot happen with our own types
 	}
 	// No time limit: a run whose disk is full accepts commands later. A run that hangs must not keep who leaves it.
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(s.left, stop)()
 	p := control.PutParams{Command: line, Frontend: input.ChannelScreen}
-	return s.client.Load().Put(s.left, p) == nil
+	return s.client.Load().Put(ctx, p) == nil
 }
 
 // Named implements PlainRun.
@@ -998,6 +1001,9 @@ func (h *ScreenHost) Show(f *tui.Frontend) error {
 		h.Lost() // whether or not there was a signal
 	}
 	outcome := h.End(end)
+	for _, text := range f.Unsent() {
+		fmt.Fprintln(h.env.Stderr, "Not sent, because the run did not take it: "+sanitize.Line(text, 300))
+	}
 	if broke {
 		return h.screenFault(fault)
 	}

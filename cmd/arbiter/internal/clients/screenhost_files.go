@@ -386,12 +386,7 @@ func (h *ScreenHost) Runs(ctx context.Context) ([]tui.RunInfo, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		info := h.runInfo(i)
-		if info.CostUSD == 0 {
-			spent, _ := store.Spent(ctx, i, nil) // as far as it can be read
-			info.CostUSD = spent.Sum()
-		}
-		infos = append(infos, info)
+		infos = append(infos, h.runInfo(store.Costed(ctx, i)))
 	}
 	return infos, nil
 }
@@ -401,10 +396,15 @@ func (h *ScreenHost) runInfo(i journal.Info) tui.RunInfo {
 	line := runstore.LineOf(i)
 	return tui.RunInfo{
 		ID: i.Run, Title: i.Title, Status: line.Status, LastActive: i.LastActive, Bytes: i.Bytes,
-		CostUSD: i.CostUSD, Rehearsal: i.Rehearsal, CWD: i.CWD, Here: command.SameDir(i.CWD, h.choices.Place), Live: i.Live,
+		CostUSD: i.CostUSD, CostUnknown: i.CostUnknown, Rehearsal: i.Rehearsal,
+		CWD: i.CWD, Here: command.SameDir(i.CWD, h.choices.Place), Live: i.Live,
 		Finished: slices.Contains(reports, line.Status), Resumable: line.Resumable,
-		State: cmp.Or(settings.StateForCommand(h.choices.StateDir), settings.StateForResume(h.choices.StateDir)),
 	}
+}
+
+// State returns the flag with which commands find the runs, with a leading space; empty: without one.
+func (h *ScreenHost) State() string {
+	return cmp.Or(settings.StateForCommand(h.choices.StateDir), settings.StateForResume(h.choices.StateDir))
 }
 
 // Report implements tui.Host.
@@ -450,24 +450,22 @@ func (h *ScreenHost) Explain(ctx context.Context, run string, number int) (strin
 		runstore.LastDecision(list))
 }
 
-// RunsText lists the runs as text.
-func RunsText(list []tui.RunInfo, now time.Time) string {
+// RunsText lists the runs as text. state is [ScreenHost.State].
+func RunsText(list []tui.RunInfo, state string, now time.Time) string {
 	if len(list) == 0 {
 		return "There are no runs yet."
 	}
 	var b strings.Builder
 	for _, r := range list {
-		fmt.Fprintf(&b, "%s %s", command.ShortID(r.ID), sanitize.Line(r.Status, 40))
-		if r.CostUSD > 0 {
-			b.WriteString(", " + eventtext.Dollars(r.CostUSD) + eventtext.Simulated(r.Rehearsal))
-		}
+		fmt.Fprintf(&b, "%s %s%s", command.ShortID(r.ID), sanitize.Line(r.Status, 40),
+			eventtext.After(", ", eventtext.Total(r.CostUSD, r.Rehearsal, r.CostUnknown)))
 		if d := now.Sub(r.LastActive); !r.Live && d > 0 {
 			b.WriteString(", " + eventtext.Span(d) + " ago")
 		}
 		fmt.Fprintf(&b, ", in %s: %s\n", sanitize.Line(r.CWD, 100), sanitize.Line(r.Title, 100))
 	}
 	fmt.Fprintf(&b, "To show a live one: arbiter attach RUN%s. To resume one: arbiter --resume --session RUN%[1]s. "+
-		"To read its report: arbiter report RUN%[1]s.", list[0].State)
+		"To read its report: arbiter report RUN%[1]s.", state)
 	return b.String()
 }
 

@@ -126,7 +126,7 @@ func (s *storage) finish(ctx context.Context, state *supervisor.State) error {
 		return err
 	}
 	return s.journal.Update(ctx, func(m *journal.Meta) {
-		m.CostUSD = contract.RoundUSD(state.Spent())
+		m.CostUSD, m.CostUnknown = contract.RoundUSD(state.Spent()), state.CostUnknown()
 		switch status := state.Ending.Status; {
 		case !state.Reached():
 			m.Finished, m.Status = true, runstore.NeverBegan
@@ -445,7 +445,8 @@ func (r *hostedRun) resume() error {
 	if r.decider, err = r.openDecider(); err != nil {
 		return err
 	}
-	if err := r.storage.update(func(m *journal.Meta) { m.Finished, m.Status, m.CostUSD = false, "", 0 }); err != nil {
+	reopened := func(m *journal.Meta) { m.Finished, m.Status, m.CostUSD, m.CostUnknown = false, "", 0, false }
+	if err := r.storage.update(reopened); err != nil {
 		return command.Environmentf("run %s: %v", run, err)
 	}
 	crashpoint.Here("resume.replayed")

@@ -176,9 +176,12 @@ type Line struct {
 	Bytes      int64     `json:"bytes"`
 	PID        int       `json:"pid,omitempty"`
 	CostUSD    float64   `json:"cost_usd,omitempty"` // noted when a process of the run ended in order
-	Rehearsal  bool      `json:"rehearsal,omitempty"`
-	Resumable  bool      `json:"resumable"`
-	Problem    string    `json:"problem,omitempty"`
+	// CostUnknown: it has cost more, and nobody knows how much.
+	CostUnknown bool `json:"cost_unknown,omitempty"`
+
+	Rehearsal bool   `json:"rehearsal,omitempty"`
+	Resumable bool   `json:"resumable"`
+	Problem   string `json:"problem,omitempty"`
 
 	ForkedFrom *journal.Fork `json:"forked_from,omitempty"`
 }
@@ -187,7 +190,8 @@ func LineOf(i journal.Info) Line {
 	status := Status(i)
 	return Line{
 		Run: i.Run, Status: status, CWD: i.CWD, Title: i.Title, Began: i.Began, LastActive: i.LastActive,
-		Bytes: i.Bytes, PID: i.PID, CostUSD: i.CostUSD, Rehearsal: i.Rehearsal, Problem: i.Problem,
+		Bytes: i.Bytes, PID: i.PID, CostUSD: i.CostUSD, CostUnknown: i.CostUnknown, Rehearsal: i.Rehearsal,
+		Problem:   i.Problem,
 		Resumable: !i.Live && !i.Damaged && status != NeverBegan, ForkedFrom: i.ForkedFrom,
 	}
 }
@@ -599,6 +603,16 @@ type Spent struct {
 	Zone string              `json:"zone"` // whose days the rows are of
 	Next journal.LogPosition `json:"next"` // where to go on
 	report.Spending
+}
+
+// Costed adds to the description of a run what it has cost according to its events, as far as they can be read, if its
+// last process has noted nothing.
+func (r *Runs) Costed(ctx context.Context, info journal.Info) journal.Info {
+	if info.CostUSD == 0 {
+		spent, _ := r.Spent(ctx, info, nil)
+		info.CostUSD, info.CostUnknown = spent.Sum(), spent.Unknown()
+	}
+	return info
 }
 
 // Spent returns what a run has cost: what was noted at its end, and what its event log has had since. from is what an

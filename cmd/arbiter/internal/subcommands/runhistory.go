@@ -635,7 +635,6 @@ type SessionReport struct {
 	Messages   []supervisor.MessageRecord    `json:"messages"`
 	Ledger     supervisor.ConversationLedger `json:"ledger"`
 	CostUSD    float64                       `json:"cost_usd"`
-	unknown    bool                          // it has cost more
 	Iterations int                           `json:"iterations"`
 	Crashes    int                           `json:"crashes"`
 	Processes  int                           `json:"lives"`
@@ -701,11 +700,10 @@ func (e Env) ShowSession(c *cli.Context) error {
 			supervisor.AuditDamage(health)...), Reports: append([]string{}, reports...),
 		Log: filepath.Join(dir, runstore.LogName),
 	}
-	r.Resumable = r.Resumable && s.Reached()
+	r.Resumable, r.CostUnknown = r.Resumable && s.Reached(), s.CostUnknown()
 	r.Inbox = append([]supervisor.InboxItem{}, supervisor.InboxOf(&s)...)
 	r.Question = s.Question.Text()
 	for _, a := range s.Agents {
-		r.unknown = r.unknown || a.CostUnknown
 		does, _ := eventtext.AgentState(&s, a, r.Inbox)
 		if info.Killed() && a.Alive() {
 			does = "interrupted"
@@ -735,8 +733,8 @@ func (e Env) printSession(r SessionReport, state string, more bool) {
 	}
 	line("began", "%s, last active %s, processes: %d", r.Began.Local().Format(time.DateTime),
 		r.LastActive.Local().Format(time.DateTime), r.Processes)
-	line("state", "%s; %s, %s, %s", r.Phase, words.Count(r.Iterations, "iteration"), words.Count(r.Crashes, "crash"),
-		eventtext.Costs(fmt.Sprintf("$%.4f", r.CostUSD), r.Rehearsal, r.unknown))
+	line("state", "%s; %s, %s, %s", r.Phase, words.Count(r.Iterations, "iteration"),
+		words.Count(r.Crashes, "crash"), eventtext.Costs(fmt.Sprintf("$%.4f", r.CostUSD), r.Rehearsal, r.CostUnknown))
 	for _, i := range r.Inbox {
 		line("waits", "for you, since %s: %s of %s: %s", i.Since.Local().Format(time.DateTime), i.Kind, i.Agent, i.Text)
 	}
