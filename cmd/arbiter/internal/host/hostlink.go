@@ -532,12 +532,24 @@ func EndBridge(ctx context.Context, h hosts.Host, run string) (fenced bool, err 
 	}
 	ctx, cancel := context.WithTimeout(ctx, endHostTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, h.End[0], h.End[1:]...)
-	cmd.Env = Opening{Host: h, Run: run}.env()
+	cmd := exec.Command(h.End[0], h.End[1:]...)
+	cmd.Env = os.Environ()
 	cmd.WaitDelay = time.Second
 	out := &git.Head{Max: maxRemoteOutput}
 	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Run(); err != nil {
+	child, err := proctree.Start(cmd, proctree.Mark{Run: run, Bridge: "end:" + h.Name})
+	if err == nil {
+		select {
+		case <-child.Done():
+		case <-ctx.Done():
+			_, err = child.KillNow()
+			err = errors.Join(ctx.Err(), err)
+		}
+	}
+	if err == nil {
+		err = child.Wait()
+	}
+	if err != nil {
 		return false, fmt.Errorf("end of host %s: %w: %s", h.Name, err,
 			jsonl.Cut(strings.TrimSpace(string(out.Data)), 300))
 	}

@@ -1085,11 +1085,10 @@ func TakeHalted(dir string) bool { return os.Remove(filepath.Join(dir, haltName)
 
 // KillBridge kills the bridge of a run whose host process does not answer, and every process with the mark of the run.
 // That includes the links to other hosts: the agents there end with the links. If the host process continues later,
-// it does not start another bridge. left has the processes that are still alive.
+// it does not start another bridge, unless that could not be noted: an error says so. left has the processes that are
+// still alive.
 func KillBridge(dir, run string) (note BridgeNote, killed int, left []proctree.Process, err error) {
-	if err := replace(dir, haltName, nil); err != nil {
-		return note, 0, nil, fmt.Errorf("write the bridge's note: %w", err)
-	}
+	unnoted := replace(dir, haltName, nil)
 	raw, err := os.ReadFile(filepath.Join(dir, noteName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -1110,6 +1109,9 @@ func KillBridge(dir, run string) (note BridgeNote, killed int, left []proctree.P
 	killed += proctree.Sweep(run, "") // also if the note could not be read
 	if left = proctree.Survivors(run); len(left) == 0 {
 		err = nil
+	}
+	if unnoted != nil { // the disk may be full, which must keep no agent alive
+		err = fmt.Errorf("its agents were ended, but its arbiter may start them again: end its process, too (%w)", unnoted)
 	}
 	return note, killed, left, err
 }

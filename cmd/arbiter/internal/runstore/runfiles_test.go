@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
@@ -23,6 +24,21 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
+
+// TestHaltWithoutANote: when the note cannot be written, as on a full disk, the agents are ended nevertheless, and the
+// error says what is still to do.
+func TestHaltWithoutANote(t *testing.T) {
+	dir, run := t.TempDir(), "aaaa1111-unnoted"
+	testkit.OK(t, os.Mkdir(filepath.Join(dir, haltName), 0o700)) // no file can have that name
+	agent := exec.Command("sleep", "60")
+	agent.Env = os.Environ()
+	child := testkit.Must(proctree.Start(agent, proctree.Mark{Run: run}))(t)
+	defer child.KillNow()
+	_, killed, left, err := KillBridge(dir, run)
+	testkit.Fails(t, "no warning", err, "end its process, too")
+	testkit.Check(t, killed == 1 && len(left) == 0, "killed %d, left %v", killed, left)
+	<-child.Done()
+}
 
 // mortalGit makes one call of git kill itself: the call that counts the number in a file down to zero. It returns
 // functions that set and read the count.
