@@ -829,7 +829,7 @@ func (f *Files) Remove(ctx context.Context) (messages []string, err error) {
 		text, removeErr := f.remove(ctx, dirs, w)
 		messages, err = append(messages, text...), errors.Join(err, removeErr)
 	}
-	return messages, errors.Join(err, dirs.RemoveUnfinished(ctx), dirs.RemoveReader(ctx))
+	return messages, errors.Join(err, dirs.RemoveRest(ctx))
 }
 
 func (f *Files) remove(
