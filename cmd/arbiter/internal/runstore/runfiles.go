@@ -257,6 +257,17 @@ func (f *Files) Planted(ctx context.Context) string {
 
 func (f *Files) main() string { return f.repo.Branch(workspace.Main) }
 
+// mainHead returns the commit of the run branch. Without the branch nothing may go on: a new one would lack the work
+// that was merged before.
+func (f *Files) mainHead(ctx context.Context) (workspace.Commit, error) {
+	head, err := f.repo.Commit(ctx, f.main())
+	if err == nil && head.ID == "" {
+		err = fmt.Errorf("the run branch %s is gone: put it back on its last commit with git branch %[1]s COMMIT "+
+			"(git fsck --no-reflogs lists commits that no branch has)", strings.TrimPrefix(f.main(), "refs/heads/"))
+	}
+	return head, err
+}
+
 // attempts is how often an operation that another process may disturb is tried.
 const attempts = 5
 
@@ -326,6 +337,9 @@ func (f *Files) into(ctx context.Context, w workspace.Worktree, agent, head stri
 func (f *Files) intoBranch(
 	ctx context.Context, w workspace.Worktree, agent, head string,
 ) (input.Merged, error) {
+	if _, err := f.mainHead(ctx); err != nil {
+		return input.Merged{}, err
+	}
 	r, err := workspace.MergeInto(ctx, f.repo, f.main(), head, "Merge the work of "+agent)
 	if err != nil {
 		return input.Merged{}, err
@@ -488,7 +502,7 @@ func (f *Files) mustFind(agent string) (*workspace.Worktrees, workspace.Worktree
 // with the author of commits there, if the user's configuration has none. A call after a crash finishes the work.
 func (f *Files) Place(ctx context.Context, p runconfig.Place) (runconfig.Worktree, map[string]string, error) {
 	if p.Kind == "" {
-		head, err := f.repo.Commit(ctx, f.main())
+		head, err := f.mainHead(ctx)
 		if err == nil {
 			err = f.read(ctx, head.ID)
 		}
@@ -534,7 +548,8 @@ func (f *Files) beginning(ctx context.Context, p runconfig.Place) (string, error
 		}
 	}
 	if f.Workspace.Isolated() {
-		return f.main(), nil
+		head, err := f.mainHead(ctx)
+		return head.ID, err
 	}
 	// With the others' uncommitted work. Another start, or a snapshot after a turn, may disturb it.
 	now, err := undisturbed(func() (workspace.Snapshot, error) { return f.repo.Again(ctx, workspace.End) })
@@ -752,12 +767,9 @@ func (f *Files) ownPaths(
 
 // recordBranch records the files of the run branch, and moves the directory of the reading agents to them.
 func (f *Files) recordBranch(ctx context.Context, e input.ChangeRecord, taken *input.SnapshotTaken) error {
-	head, err := f.repo.Commit(ctx, f.main())
+	head, err := f.mainHead(ctx)
 	if err != nil {
 		return err
-	}
-	if head.ID == "" {
-		return errors.New("the run branch " + strings.TrimPrefix(f.main(), "refs/heads/") + " is gone")
 	}
 	taken.Commit, taken.Tree = head.ID, head.Tree
 	if e.Tree {

@@ -241,6 +241,32 @@ func TestOwnChanges(t *testing.T) {
 	}
 }
 
+// TestRunBranchIsGone: without the run branch nothing is merged, or else the result would lack what was merged before.
+// When the branch is back, the run goes on.
+func TestRunBranchIsGone(t *testing.T) {
+	p := begin(t, runconfig.IsolationWorktree)
+	for _, agent := range []string{"orch-1", "orch-2"} {
+		p.place(agent, runconfig.IsolationWorktree, "").Write(agent, "made\n")
+	}
+	p.merge("orch-1")
+	main := strings.TrimPrefix(p.files.main(), "refs/heads/")
+	last := p.Git("rev-parse", main)
+	p.Git("branch", "--quiet", "-D", main)
+	gone := func(what, failed string) {
+		testkit.Check(t, strings.Contains(failed, "is gone: put it back"), "%s: %q", what, failed)
+	}
+	gone("merge", p.files.Merge(ctx, input.IsolationMerge{Agent: "orch-2"}).Failed)
+	gone("record", p.files.Record(ctx, input.ChangeRecord{Branch: true}).Failed)
+	for _, place := range []runconfig.Place{{Agent: "arbiter"},
+		{Agent: "orch-3", Generation: 1, Kind: runconfig.IsolationWorktree}} {
+		_, _, err := p.files.Place(ctx, place)
+		gone(place.Agent, fmt.Sprint(err))
+	}
+	p.Git("branch", main, last)
+	p.merge("orch-2")
+	testkit.Same(t, "merged", "orch-1\norch-2\nother\nshared", p.Git("ls-tree", "--name-only", main))
+}
+
 // TestMergeIntoSharedFiles: the work of an isolated agent is merged into the files that the others share, next to
 // their later changes. Nothing is committed there. A file whose difference the agent already knows is not a conflict.
 func TestMergeIntoSharedFiles(t *testing.T) {
