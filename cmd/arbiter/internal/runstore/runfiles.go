@@ -13,7 +13,6 @@ import (
 	_ "image/jpeg"
 	_ "image/png"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -1101,31 +1100,19 @@ func TakeHalted(dir string) bool { return os.Remove(filepath.Join(dir, haltName)
 // still alive.
 func KillBridge(dir, run string) (note BridgeNote, killed int, left []proctree.Process, err error) {
 	unnoted := replace(dir, haltName, nil)
-	raw, err := os.ReadFile(filepath.Join(dir, noteName))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		err = nil // no bridge was started
-	case err == nil:
-		if err = json.Unmarshal(raw, &note); err == nil && note.Run == run {
-			ctx, cancel := context.WithTimeout(context.Background(), endTime)
-			err = proctree.End(ctx, note.PID, note.Start)
-			cancel()
+	raw, _ := os.ReadFile(filepath.Join(dir, noteName)) // without it, the mark leads to all of them
+	if json.Unmarshal(raw, &note) == nil && note.Run == run {
+		ctx, cancel := context.WithTimeout(context.Background(), endTime)
+		if proctree.End(ctx, note.PID, note.Start) == nil {
+			killed++
 		}
+		cancel()
 	}
-	if err == nil && note.PID != 0 {
-		killed++
-	}
-	if errors.Is(err, proctree.ErrEnded) {
-		err = nil
-	}
-	killed += proctree.Sweep(run, "") // also if the note could not be read
-	if left = proctree.Survivors(run); len(left) == 0 {
-		err = nil
-	}
+	killed += proctree.Sweep(run, "")
 	if unnoted != nil { // the disk may be full, which must keep no agent alive
 		err = fmt.Errorf("its agents were ended, but its arbiter may start them again: end its process, too (%w)", unnoted)
 	}
-	return note, killed, left, err
+	return note, killed, proctree.Survivors(run), err
 }
 
 // EndElsewhere says when the agents on other hosts end after [KillBridge]; "" if there are none.
