@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -25,9 +24,6 @@ const EntryCommand = "enter"
 
 // proxyAddress is where the proxy listens in each sandbox. The port is below those that the kernel gives out.
 const proxyAddress = "127.0.0.1:27182"
-
-// entryTimeout bounds the wait for the listeners of a sandbox.
-const entryTimeout = time.Minute
 
 // Gate says how a confined process reaches the network.
 type Gate struct {
@@ -156,9 +152,9 @@ func proxied(env []string) []string {
 	return append(env, "NO_PROXY="+local, "no_proxy="+local, "NODE_USE_ENV_PROXY=1")
 }
 
-// receive returns the listeners that an entry sent; none if it sent other things, or ended.
+// receive returns the listeners that an entry sent; none if it sent other things, or ended. It waits for as long as the
+// process runs: on a machine that swaps, or slept, an entry can need minutes.
 func receive(conn *net.UnixConn, n int) (list []net.Listener) {
-	_ = conn.SetReadDeadline(time.Now().Add(entryTimeout))
 	rights := make([]byte, unix.CmsgSpace(4*n))
 	_, got, _, _, err := conn.ReadMsgUnix(make([]byte, 1), rights)
 	if err != nil {

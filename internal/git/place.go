@@ -236,7 +236,7 @@ func pointer(file, prefix, base string) string {
 		return ""
 	}
 	path, ok := strings.CutPrefix(strings.TrimSpace(string(text)), prefix)
-	if path = strings.TrimSpace(path); !ok || path == "" || strings.ContainsAny(path, "\n\x00") {
+	if path = strings.TrimSpace(path); !ok || path == "" || strings.Contains(path, "\x00") {
 		return ""
 	}
 	if !filepath.IsAbs(path) {

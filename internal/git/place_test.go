@@ -128,6 +128,9 @@ func TestLocate(t *testing.T) {
 	git(at("repo"), "submodule", "--quiet", "add", at("repo"), "module")
 	git(top, "clone", "-q", "--bare", at("repo"), "bare")
 	git(at("bare"), "worktree", "add", "-q", at("ofbare"))
+	git(top, "init", "-q", "new\nline")
+	git(at("new\nline"), "commit", "-q", "--allow-empty", "-m", "x")
+	git(at("new\nline"), "worktree", "add", "-q", at("ofnewline"))
 	put(t, at("repo/sub/dir/file"), "")
 	put(t, at("repo/empty/.git/x"), "")
 	testkit.OK(t, os.Symlink(at("repo/sub"), at("link")))
@@ -141,6 +144,9 @@ func TestLocate(t *testing.T) {
 		diff := cmp.Diff(Place{lines[0], lines[1], lines[2]}, got)
 		testkit.Check(t, diff == "" && err == nil, "%s: %v, -git +got:\n%s", dir, err, diff)
 		testkit.Works(t, dir, got.Check())
+	}
+	if p, err := Locate(at("ofnewline")); err != nil || p.CommonDir != at("new\nline/.git") {
+		t.Errorf("a worktree of a repository with a line end in its path: %v, %v", p, err)
 	}
 	if p, err := Locate(at("repo/sub/bare")); err != nil || p.Root != at("repo") {
 		t.Errorf("a bare repository in a work tree: %v, %v", p, err)

@@ -837,34 +837,27 @@ func (m *Worktrees) Reader(ctx context.Context, commit string) (dir string, err 
 	return m.work(m.dir(reader))
 }
 
-// RemoveReader removes the directory that Reader keeps, if there is one.
-func (m *Worktrees) RemoveReader(ctx context.Context) error {
-	m, unlock, err := m.lock(ctx, reader)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return m.discard(reader)
-}
-
-// RemoveUnfinished removes what killed calls have left: directories without a record, in which no agent has
-// worked.
-func (m *Worktrees) RemoveUnfinished(ctx context.Context) error {
+// RemoveRest removes the directories without a record, in which no agent has worked: that of Reader, and what killed
+// calls have left.
+func (m *Worktrees) RemoveRest(ctx context.Context) error {
 	entries, err := os.ReadDir(m.root)
 	if err != nil {
 		return err
 	}
+	names := []string{reader} // the repository knows it, even if its directory was deleted
 	for _, e := range entries {
-		name, _, _ := strings.Cut(e.Name(), ".")
-		if name == "" { // a record that was not finished
+		if name, _, _ := strings.Cut(e.Name(), "."); name != "" {
+			names = append(names, name)
+		} else { // a record that was not finished
 			err = errors.Join(err, os.Remove(filepath.Join(m.root, e.Name())))
-			continue
 		}
+	}
+	for _, name := range names {
 		m, unlock, lockErr := m.lock(ctx, name)
 		if lockErr != nil {
 			return errors.Join(err, lockErr)
 		}
-		if _, found := os.Lstat(m.record(name)); found != nil && name != reader {
+		if _, found := os.Lstat(m.record(name)); found != nil {
 			err = errors.Join(err, m.discard(name))
 		}
 		unlock()

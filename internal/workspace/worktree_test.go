@@ -295,7 +295,7 @@ func TestReader(t *testing.T) {
 		there.Git("read-tree", "--empty") // a broken index
 		d.Must(os.WriteFile(filepath.Join(there.Git("rev-parse", "--absolute-git-dir"), "index.lock"), nil, 0o644))
 	}
-	d.Must(m.RemoveReader(ctx), m.RemoveReader(ctx))
+	d.Must(m.RemoveRest(ctx), m.RemoveRest(ctx))
 	if _, err := os.Lstat(dir); err == nil || strings.Contains(d.Git("worktree", "list"), "\n") {
 		t.Errorf("%s is left: %s", dir, d.Git("worktree", "list"))
 	}
@@ -476,7 +476,7 @@ func TestUnfinishedIsRemoved(t *testing.T) {
 			}
 			m, err := workspace.OpenWorktrees(d.Open(nil), root)
 			record := os.WriteFile(filepath.Join(root, ".arbiter-x.tmp"), nil, 0o600) // see statedir.WriteWhole
-			d.Must(err, record, m.RemoveUnfinished(ctx))
+			d.Must(err, record, m.RemoveRest(ctx))
 			left, err := os.ReadDir(root)
 			all, listErr := m.List()
 			d.Must(err, listErr)

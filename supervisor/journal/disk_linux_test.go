@@ -68,7 +68,7 @@ func TestRealFullDiskAtStart(t *testing.T) {
 	createRun(t, s, "second", Options{}) // the first try left nothing
 }
 
-// TestRealReadOnly: runs of a read-only file system are read and listed, not opened.
+// TestRealReadOnly: runs of a read-only file system are read, listed and exported, not opened.
 func TestRealReadOnly(t *testing.T) {
 	dir, s := tmpfsStore(t, "1m")
 	r := createRun(t, s, testRun, Options{})
@@ -84,6 +84,9 @@ func TestRealReadOnly(t *testing.T) {
 	checkRecords(t, again, 10)
 	all, err := again.List()
 	testkit.Check(t, err == nil && len(all) == 1 && !all[0].Damaged, "list: %+v, %v", all, err)
+	kept := testkit.Must(again.Keep(testRun))(t)
+	defer kept.Close()
+	testkit.Fails(t, "kept twice", testkit.Err(s.Keep(testRun)), "is held by")
 }
 
 // TestFileSizeLimit: with a limit on the size of a file, a write is really partial. The run continues in

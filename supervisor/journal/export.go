@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"syscall"
 )
 
 // Kept is a run that cannot be opened or removed while its files are read. Close it.
@@ -16,7 +17,10 @@ type Kept struct {
 // ErrNotFound if it does not exist.
 func (s *Store) Keep(id string) (k *Kept, err error) {
 	defer attempted(&err, "keep", id)
-	h, err := s.hold(id, 0)
+	h, err := s.hold(id, openLock, 0)
+	if errors.Is(err, syscall.EROFS) { // a disk that failed became read-only: the run must get away from there
+		h, err = s.hold(id, openRead, 0)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (s *Store) Stage(run string) (g *Staged, err error) {
 	if err := validID(run); err != nil {
 		return nil, err
 	}
-	lock, err := takeLock(s.locks, importLock, importWait)
+	lock, err := takeLock(s.locks, importLock, openLock, importWait)
 	if err != nil {
 		return nil, err
 	}

@@ -39,10 +39,10 @@ func (l *Lock) File() *os.File { return l.f.OS() }
 func (l *Lock) Close() error { return l.f.Close() }
 
 // takeLock takes the lock called name in dir, and waits for another holder to release it.
-func takeLock(dir directory, name string, wait time.Duration) (*Lock, error) {
+func takeLock(dir directory, name string, how openMode, wait time.Duration) (*Lock, error) {
 	deadline := time.Now().Add(max(wait, lockGrace))
 	for {
-		f, err := tryLock(dir, name)
+		f, err := tryLock(dir, name, how)
 		if err == nil {
 			return &Lock{f: f}, nil
 		}
@@ -54,8 +54,8 @@ func takeLock(dir directory, name string, wait time.Duration) (*Lock, error) {
 	}
 }
 
-func tryLock(dir directory, name string) (file, error) {
-	f, err := dir.Open(name, openLock)
+func tryLock(dir directory, name string, how openMode) (file, error) {
+	f, err := dir.Open(name, how)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (s *Store) unmark(run string) {
 		return
 	}
 	defer dir.Close()
-	if f, err := tryLock(dir, lockName); err == nil {
+	if f, err := tryLock(dir, lockName, openLock); err == nil {
 		_ = s.live.Unlink(run) // if it stays, that costs a look at the run
 		f.Close()
 	}

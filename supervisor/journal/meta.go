@@ -181,21 +181,17 @@ func LockWorkspace(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock workspace: %w", errors.Join(ErrNoDirLock, err))
 	}
-	for deadline := time.Now().Add(lockGrace); ; time.Sleep(lockPoll) {
-		err = statedir.TryLock(dir, true)
-		switch {
-		case err == nil:
-			return dir, nil
-		case errors.Is(err, errLocked) && time.Now().Before(deadline):
-			continue
-		case errors.Is(err, errLocked):
-			err = &HeldError{Path: path, PID: locker(dir)}
-		default:
-			err = errors.Join(ErrNoDirLock, err)
-		}
-		dir.Close()
-		return nil, fmt.Errorf("lock workspace %s: %w", path, err)
+	err = statedir.LockWithin(dir, lockGrace)
+	switch {
+	case err == nil:
+		return dir, nil
+	case errors.Is(err, errLocked):
+		err = &HeldError{Path: path, PID: locker(dir)}
+	default:
+		err = errors.Join(ErrNoDirLock, err)
 	}
+	dir.Close()
+	return nil, fmt.Errorf("lock workspace %s: %w", path, err)
 }
 
 // WorkspaceHeld reports whether some process has locked a directory.

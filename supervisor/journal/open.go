@@ -68,7 +68,7 @@ type Resume func(r *Recovered) (snapshot []byte, err error)
 // replaced it, and damage is also copied to a separate file.
 func (s *Store) Open(id string, wait time.Duration, o Options, resume Resume) (r *Run, rec Recovery, err error) {
 	defer attempted(&err, "open", id)
-	h, err := s.hold(id, wait)
+	h, err := s.hold(id, openLock, wait)
 	if err != nil {
 		return nil, rec, err
 	}

@@ -89,7 +89,7 @@ func (s *Store) HasWork(id string) (bool, error) {
 // *WorkError while it has directories of agents.
 func (s *Store) Remove(id string) (err error) {
 	defer attempted(&err, "remove", id)
-	h, err := s.hold(id, 0)
+	h, err := s.hold(id, openLock, 0)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (s *Store) sweepTrash() error {
 	if err != nil || !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, stagedPrefix) }) {
 		return err
 	}
-	lock, err := tryLock(s.locks, importLock)
+	lock, err := tryLock(s.locks, importLock, openLock)
 	var held *HeldError
 	if errors.As(err, &held) {
 		return nil // that import is running

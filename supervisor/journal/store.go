@@ -140,7 +140,7 @@ func (s *Store) Create(m Meta, o Options) (r *Run, err error) {
 			err = errors.Join(err, s.remove(m.Run))
 		}
 	}()
-	h, err := s.hold(m.Run, 0)
+	h, err := s.hold(m.Run, openLock, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -179,12 +179,12 @@ type held struct {
 	live mark // of a run that is open
 }
 
-func (s *Store) hold(id string, wait time.Duration) (held, error) {
+func (s *Store) hold(id string, how openMode, wait time.Duration) (held, error) {
 	dir, err := s.dirOf(id)
 	if err != nil {
 		return held{}, err
 	}
-	lock, err := takeLock(dir, lockName, wait)
+	lock, err := takeLock(dir, lockName, how, wait)
 	if err != nil {
 		dir.Close()
 		return held{}, err
@@ -243,7 +243,7 @@ func placeOf(cwd string) (resolved, place string) {
 // holder. A lock whose holder has ended is free.
 func (s *Store) LockDir(cwd, run string) (*Lock, error) {
 	cwd, place := placeOf(cwd)
-	l, err := takeLock(s.locks, place+".lock", 0)
+	l, err := takeLock(s.locks, place+".lock", openLock, 0)
 	if err != nil {
 		return nil, fmt.Errorf("lock directory %s: %w", cwd, err)
 	}

@@ -191,8 +191,16 @@ func FirstLine(s string) string {
 	return line
 }
 
-// Quote turns any text into one word for a shell.
-func Quote(text string) string {
+// Quote turns any texts into words for a shell, one each.
+func Quote(texts ...string) string {
+	quoted := make([]string, len(texts))
+	for i, text := range texts {
+		quoted[i] = quote(text)
+	}
+	return strings.Join(quoted, " ")
+}
+
+func quote(text string) string {
 	plain := text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
 			strings.ContainsRune("/._-+:@%,=", r))

@@ -41,6 +41,7 @@ func TestQuote(t *testing.T) {
 		"$(x)": "'$(x)'", "a;b": "'a;b'"} {
 		testkit.Same(t, text, want, Quote(text))
 	}
+	testkit.Same(t, "several", "ssh -o 'ProxyCommand x' ''", Quote("ssh", "-o", "ProxyCommand x", ""))
 }
 
 func TestHead(t *testing.T) {

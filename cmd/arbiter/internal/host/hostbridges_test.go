@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -124,6 +126,26 @@ func TestHostsAreFencedBeforeARunContinues(t *testing.T) {
 	raw, err := os.ReadFile(mark)
 	text := string(raw)
 	testkit.Check(t, err == nil && (text == "pod\nnode\n" || text == "node\npod\n"), "ended: %q, %v", text, err)
+}
+
+// TestEndOfAHostLeavesNothing: an end command that takes too long is ended with what it started.
+func TestEndOfAHostLeavesNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	const run = "end-of-a-host"
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	testkit.OK(t, syscall.Mkfifo(pipe, 0o600))
+	go func() { // opening it waits for the command
+		f, err := os.OpenFile(pipe, os.O_WRONLY, 0)
+		testkit.Works(t, "open", err)
+		cancel()
+		f.Close()
+	}()
+	host := hosts.Host{Name: "box", End: []string{"sh", "-c", "sleep 60 & read x < " + pipe + "; wait"}}
+	fenced, err := EndBridge(ctx, host, run)
+	testkit.Fails(t, "it was ended", err, context.Canceled)
+	testkit.Check(t, !fenced, "it counts as ended")
+	testkit.Empty(t, "left", proctree.Survivors(run))
 }
 
 // sandboxOf answers the trial of a host's sandbox.

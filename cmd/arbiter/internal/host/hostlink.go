@@ -170,11 +170,7 @@ func (e hostEnv) listHosts(c *cli.Context) error {
 	for _, h := range r.Hosts {
 		text := "this machine"
 		if h.Name != hosts.Here {
-			quoted := make([]string, len(h.Command))
-			for i, word := range h.Command {
-				quoted[i] = words.Quote(word)
-			}
-			text = fmt.Sprintf("%s  (%s", sanitize.Line(strings.Join(quoted, " "), 400), words.Count(h.Slots, "slot"))
+			text = fmt.Sprintf("%s  (%s", sanitize.Line(words.Quote(h.Command...), 400), words.Count(h.Slots, "slot"))
 			if h.Dir != "" {
 				text += ", in " + sanitize.Line(h.Dir, 200)
 			}
@@ -273,7 +269,7 @@ func (o Opening) bridgeFindings(ctx context.Context, r *LinkReport) (list []Find
 	}
 	r.OpenMS = time.Since(begin).Milliseconds()
 	if failed != nil {
-		fix := "try it in a terminal: " + strings.Join(o.Host.Command, " ") + " arbiter version"
+		fix := "try it in a terminal: " + words.Quote(o.Host.Command...) + " arbiter version"
 		if failed.Category == bridge.CatTimeout {
 			fix += "; --wait gives it more time"
 		}
@@ -357,10 +353,10 @@ func (o Opening) run(ctx context.Context, words ...string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	stdout, stderr := &git.Head{Max: maxRemoteOutput}, &git.Head{Max: maxRemoteOutput}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, 100*time.Millisecond
-	if err = cmd.Run(); err != nil {
+	if err = runWhole(ctx, cmd, proctree.Mark{Run: o.Run, Bridge: "check:" + o.Host.Name}); err != nil {
 		err = fmt.Errorf("%w %s", err, jsonl.Cut(strings.TrimSpace(string(stderr.Data)), 200))
 	}
 	return stdout.Data, err
@@ -532,16 +528,31 @@ func EndBridge(ctx context.Context, h hosts.Host, run string) (fenced bool, err 
 	}
 	ctx, cancel := context.WithTimeout(ctx, endHostTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, h.End[0], h.End[1:]...)
-	cmd.Env = Opening{Host: h, Run: run}.env()
+	cmd := exec.Command(h.End[0], h.End[1:]...)
 	cmd.WaitDelay = time.Second
 	out := &git.Head{Max: maxRemoteOutput}
 	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Run(); err != nil {
+	if err := runWhole(ctx, cmd, proctree.Mark{Run: run, Bridge: "end:" + h.Name}); err != nil {
 		return false, fmt.Errorf("end of host %s: %w: %s", h.Name, err,
 			jsonl.Cut(strings.TrimSpace(string(out.Data)), 300))
 	}
 	return true, nil
+}
+
+// runWhole runs a command, and ends it with all that it started if ctx ends first. No other process has its mark.
+func runWhole(ctx context.Context, cmd *exec.Cmd, mark proctree.Mark) error {
+	cmd.Env = os.Environ()
+	child, err := proctree.Start(cmd, mark)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-child.Done():
+		return child.Wait()
+	case <-ctx.Done():
+		_, err = child.KillNow()
+		return errors.Join(ctx.Err(), err)
+	}
 }
 
 // NoHandler handles a bridge without agents.

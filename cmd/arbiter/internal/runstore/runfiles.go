@@ -13,7 +13,6 @@ import (
 	_ "image/jpeg"
 	_ "image/png"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -257,6 +256,17 @@ func (f *Files) Planted(ctx context.Context) string {
 
 func (f *Files) main() string { return f.repo.Branch(workspace.Main) }
 
+// mainHead returns the commit of the run branch. Without the branch nothing may go on: a new one would lack the work
+// that was merged before.
+func (f *Files) mainHead(ctx context.Context) (workspace.Commit, error) {
+	head, err := f.repo.Commit(ctx, f.main())
+	if err == nil && head.ID == "" {
+		err = fmt.Errorf("the run branch %s is gone: put it back on its last commit with git branch %[1]s COMMIT "+
+			"(git fsck --no-reflogs lists commits that no branch has)", strings.TrimPrefix(f.main(), "refs/heads/"))
+	}
+	return head, err
+}
+
 // attempts is how often an operation that another process may disturb is tried.
 const attempts = 5
 
@@ -326,6 +336,9 @@ func (f *Files) into(ctx context.Context, w workspace.Worktree, agent, head stri
 func (f *Files) intoBranch(
 	ctx context.Context, w workspace.Worktree, agent, head string,
 ) (input.Merged, error) {
+	if _, err := f.mainHead(ctx); err != nil {
+		return input.Merged{}, err
+	}
 	r, err := workspace.MergeInto(ctx, f.repo, f.main(), head, "Merge the work of "+agent)
 	if err != nil {
 		return input.Merged{}, err
@@ -488,7 +501,7 @@ func (f *Files) mustFind(agent string) (*workspace.Worktrees, workspace.Worktree
 // with the author of commits there, if the user's configuration has none. A call after a crash finishes the work.
 func (f *Files) Place(ctx context.Context, p runconfig.Place) (runconfig.Worktree, map[string]string, error) {
 	if p.Kind == "" {
-		head, err := f.repo.Commit(ctx, f.main())
+		head, err := f.mainHead(ctx)
 		if err == nil {
 			err = f.read(ctx, head.ID)
 		}
@@ -534,7 +547,8 @@ func (f *Files) beginning(ctx context.Context, p runconfig.Place) (string, error
 		}
 	}
 	if f.Workspace.Isolated() {
-		return f.main(), nil
+		head, err := f.mainHead(ctx)
+		return head.ID, err
 	}
 	// With the others' uncommitted work. Another start, or a snapshot after a turn, may disturb it.
 	now, err := undisturbed(func() (workspace.Snapshot, error) { return f.repo.Again(ctx, workspace.End) })
@@ -752,12 +766,9 @@ func (f *Files) ownPaths(
 
 // recordBranch records the files of the run branch, and moves the directory of the reading agents to them.
 func (f *Files) recordBranch(ctx context.Context, e input.ChangeRecord, taken *input.SnapshotTaken) error {
-	head, err := f.repo.Commit(ctx, f.main())
+	head, err := f.mainHead(ctx)
 	if err != nil {
 		return err
-	}
-	if head.ID == "" {
-		return errors.New("the run branch " + strings.TrimPrefix(f.main(), "refs/heads/") + " is gone")
 	}
 	taken.Commit, taken.Tree = head.ID, head.Tree
 	if e.Tree {
@@ -829,7 +840,7 @@ func (f *Files) Remove(ctx context.Context) (messages []string, err error) {
 		text, removeErr := f.remove(ctx, dirs, w)
 		messages, err = append(messages, text...), errors.Join(err, removeErr)
 	}
-	return messages, errors.Join(err, dirs.RemoveUnfinished(ctx), dirs.RemoveReader(ctx))
+	return messages, errors.Join(err, dirs.RemoveRest(ctx))
 }
 
 func (f *Files) remove(
@@ -1085,33 +1096,23 @@ func TakeHalted(dir string) bool { return os.Remove(filepath.Join(dir, haltName)
 
 // KillBridge kills the bridge of a run whose host process does not answer, and every process with the mark of the run.
 // That includes the links to other hosts: the agents there end with the links. If the host process continues later,
-// it does not start another bridge. left has the processes that are still alive.
+// it does not start another bridge, unless that could not be noted: an error says so. left has the processes that are
+// still alive.
 func KillBridge(dir, run string) (note BridgeNote, killed int, left []proctree.Process, err error) {
-	if err := replace(dir, haltName, nil); err != nil {
-		return note, 0, nil, fmt.Errorf("write the bridge's note: %w", err)
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, noteName))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		err = nil // no bridge was started
-	case err == nil:
-		if err = json.Unmarshal(raw, &note); err == nil && note.Run == run {
-			ctx, cancel := context.WithTimeout(context.Background(), endTime)
-			err = proctree.End(ctx, note.PID, note.Start)
-			cancel()
+	unnoted := replace(dir, haltName, nil)
+	raw, _ := os.ReadFile(filepath.Join(dir, noteName)) // without it, the mark leads to all of them
+	if json.Unmarshal(raw, &note) == nil && note.Run == run {
+		ctx, cancel := context.WithTimeout(context.Background(), endTime)
+		if proctree.End(ctx, note.PID, note.Start) == nil {
+			killed++
 		}
+		cancel()
 	}
-	if err == nil && note.PID != 0 {
-		killed++
+	killed += proctree.Sweep(run, "")
+	if unnoted != nil { // the disk may be full, which must keep no agent alive
+		err = fmt.Errorf("its agents were ended, but its arbiter may start them again: end its process, too (%w)", unnoted)
 	}
-	if errors.Is(err, proctree.ErrEnded) {
-		err = nil
-	}
-	killed += proctree.Sweep(run, "") // also if the note could not be read
-	if left = proctree.Survivors(run); len(left) == 0 {
-		err = nil
-	}
-	return note, killed, left, err
+	return note, killed, proctree.Survivors(run), err
 }
 
 // EndElsewhere says when the agents on other hosts end after [KillBridge]; "" if there are none.

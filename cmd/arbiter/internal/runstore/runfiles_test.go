@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
@@ -23,6 +24,21 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
+
+// TestHaltWithoutANote: when the note cannot be written, as on a full disk, the agents are ended nevertheless, and the
+// error says what is still to do.
+func TestHaltWithoutANote(t *testing.T) {
+	dir, run := t.TempDir(), "aaaa1111-unnoted"
+	testkit.OK(t, os.Mkdir(filepath.Join(dir, haltName), 0o700)) // no file can have that name
+	agent := exec.Command("sleep", "60")
+	agent.Env = os.Environ()
+	child := testkit.Must(proctree.Start(agent, proctree.Mark{Run: run}))(t)
+	defer child.KillNow()
+	_, killed, left, err := KillBridge(dir, run)
+	testkit.Fails(t, "no warning", err, "end its process, too")
+	testkit.Check(t, killed == 1 && len(left) == 0, "killed %d, left %v", killed, left)
+	<-child.Done()
+}
 
 // mortalGit makes one call of git kill itself: the call that counts the number in a file down to zero. It returns
 // functions that set and read the count.
@@ -223,6 +239,32 @@ func TestOwnChanges(t *testing.T) {
 			testkit.Same(t, "the Arbiter reads", "-rw-r--r-- first\n2\n3\n4\n5\nONE\nTWO\n", reads.Files()["shared"])
 		})
 	}
+}
+
+// TestRunBranchIsGone: without the run branch nothing is merged, or else the result would lack what was merged before.
+// When the branch is back, the run goes on.
+func TestRunBranchIsGone(t *testing.T) {
+	p := begin(t, runconfig.IsolationWorktree)
+	for _, agent := range []string{"orch-1", "orch-2"} {
+		p.place(agent, runconfig.IsolationWorktree, "").Write(agent, "made\n")
+	}
+	p.merge("orch-1")
+	main := strings.TrimPrefix(p.files.main(), "refs/heads/")
+	last := p.Git("rev-parse", main)
+	p.Git("branch", "--quiet", "-D", main)
+	gone := func(what, failed string) {
+		testkit.Check(t, strings.Contains(failed, "is gone: put it back"), "%s: %q", what, failed)
+	}
+	gone("merge", p.files.Merge(ctx, input.IsolationMerge{Agent: "orch-2"}).Failed)
+	gone("record", p.files.Record(ctx, input.ChangeRecord{Branch: true}).Failed)
+	for _, place := range []runconfig.Place{{Agent: "arbiter"},
+		{Agent: "orch-3", Generation: 1, Kind: runconfig.IsolationWorktree}} {
+		_, _, err := p.files.Place(ctx, place)
+		gone(place.Agent, fmt.Sprint(err))
+	}
+	p.Git("branch", main, last)
+	p.merge("orch-2")
+	testkit.Same(t, "merged", "orch-1\norch-2\nother\nshared", p.Git("ls-tree", "--name-only", main))
 }
 
 // TestMergeIntoSharedFiles: the work of an isolated agent is merged into the files that the others share, next to
