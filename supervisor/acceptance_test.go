@@ -151,6 +151,14 @@ func TestHumanSetsCriteria(t *testing.T) {
 	testkit.Same(t, "run after the change", []string{"make bench"}, p.criteria(nil))
 	r, _ := p.finished()
 	testkit.Same(t, "", []string{"human: It is fast.: passed"}, statusesOf(r.Acceptance))
+
+	p = begin(t, accepting("make test"))
+	p.complete()
+	o := p.s.Options
+	o.Accept = nil
+	p.do(input.Resumed{Options: o, Word: "Wait, there is more.", Salt: "/2"})
+	p.back(bridge.DeliveryAbsent)
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "Wait, there is more.")
 }
 
 // TestJudgedOnATree: with Git the criteria are judged on the tree of a snapshot, even if the process crashed

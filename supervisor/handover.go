@@ -93,20 +93,24 @@ func (st *step) handedOver(h Handover) {
 func (st *step) complete(v verdict.Arbiter) {
 	st.dropRepetition()
 	st.Handoff.Completing = &Completing{Ruling: v, Asked: st.Question.Text(), Waits: true}
-	st.repeatRecorded()
+	if !st.Changes.Pending() {
+		st.repeatChecks()
+	}
 }
 
-// repeatRecorded repeats the checks of the current COMPLETE, once the file changes of the last turns are
-// recorded.
+// repeatRecorded goes on with a COMPLETE that has waited until the file changes of the last turns are recorded.
 func (st *step) repeatRecorded() {
-	c := st.Handoff.Completing
-	if c == nil || !c.Waits || st.Changes.Pending() {
-		return
+	if c := st.Handoff.Completing; c != nil && c.Waits && !st.Changes.Pending() && !st.overtaken(c) {
+		st.repeatChecks()
 	}
+}
+
+// repeatChecks repeats the checks of the current COMPLETE.
+func (st *step) repeatChecks() {
 	if st.sendBackOpen() {
 		return
 	}
-	waited := *c
+	waited := *st.Handoff.Completing
 	waited.Waits = false
 	st.Handoff.Completing = &waited
 	checks, authors := st.Handoff.ToRepeat()
@@ -214,7 +218,7 @@ func (st *step) goOn(which func(*Handover) bool) {
 	judged := st.removeDocuments("the acceptance criteria are judged again",
 		func(h *Handover) bool { return h.Kind == KindAccept && which(h) })
 	cut := slices.Clone(st.Handoff.Documents) // without those that begin now
-	if judged != nil && st.Handoff.Completing != nil {
+	if c := st.Handoff.Completing; judged != nil && c != nil && !st.overtaken(c) {
 		st.judge() // the files may have changed meanwhile
 	}
 	st.repeatRecorded()
