@@ -83,33 +83,30 @@ func (m *Messages) AddMessage(at time.Time, b contract.Message) {
 
 // Sent records that a message was written to its reader, once more.
 func (m *Messages) Sent(id string) {
-	m.set(id, func(x *MessageRecord) {
-		x.Sent++
-		if !x.read() { // sent again to a process that does not know it, it stays delivered
-			x.Status = MessageSent
-		}
-	})
+	x := m.of(id)
+	x.Sent++
+	if !x.read() { // sent again to a process that does not know it, it stays delivered
+		x.Status = MessageSent
+	}
 }
 
 // Delivered records that a model has read the message.
 func (m *Messages) Delivered(id, proof string) {
-	m.set(id, func(x *MessageRecord) {
-		x.Status = MessageDelivered
-		if proof == bridge.ProofWritten {
-			x.Status = MessageWritten
-		}
-	})
+	x := m.of(id)
+	if x.Status = MessageDelivered; proof == bridge.ProofWritten {
+		x.Status = MessageWritten
+	}
 }
 
 // Demoted records that a message was ruled on without its reader.
-func (m *Messages) Demoted(id string) {
-	m.set(id, func(x *MessageRecord) { x.Status = MessageDemoted })
-}
+func (m *Messages) Demoted(id string) { m.of(id).Status = MessageDemoted }
 
-func (m *Messages) set(id string, change func(*MessageRecord)) {
+// of is the record of a message; one that is not known is nobody's.
+func (m *Messages) of(id string) *MessageRecord {
 	if i, ok := m.byID[id]; ok {
-		change(&m.List[i])
+		return &m.List[i]
 	}
+	return &MessageRecord{}
 }
 
 // Close sets the status of messages that are still on their way, from the last state.
@@ -312,12 +309,6 @@ func (s *ConversationState) Release(to string) (lost []Mail, unread []AcceptedMe
 func (s *ConversationState) Post(m Mail) {
 	s.Ledger.Posted++
 	s.Mail = append(s.EditMail(), m)
-}
-
-// PostAhead queues a message before those that wait for the same agent.
-func (s *ConversationState) PostAhead(m Mail) {
-	s.Ledger.Posted++
-	s.Ahead(m)
 }
 
 // Waiting returns the index in Mail of a waiting message; -1: it does not wait.

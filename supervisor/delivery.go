@@ -302,7 +302,8 @@ func (st *step) post(m Mail) {
 	if m.Strength == contract.Stop || m.From == contract.Supervisor &&
 		(m.Kind == KindRetry || m.Kind == KindRenewal) {
 		// It goes first: no other message may follow the turn that it interrupts or resumes.
-		st.Conversation.PostAhead(m)
+		st.Conversation.Ledger.Posted++
+		st.Conversation.Ahead(m)
 		return
 	}
 	st.Conversation.Post(m)

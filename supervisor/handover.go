@@ -13,7 +13,10 @@ import (
 
 // handOver begins to process a document.
 func (st *step) handOver(h Handover) {
-	h.Serial = st.beginDocument(h)
+	h.Serial = st.Handoff.Add(h)
+	if a := st.Edit(h.Agent.ID); a != nil && h.Document != nil && h.Agent.ID != contract.Arbiter {
+		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, nil, h.Why, h.Serial
+	}
 	st.goOnWith(h)
 }
 
@@ -25,15 +28,31 @@ func (st *step) goOnWith(h Handover) {
 	}
 }
 
-// advance does the next step for a document, and reports whether it is still being processed.
+// advance does the next step for a document, and reports whether it is still being processed. When all steps are done,
+// it removes the document and delivers it.
 func (st *step) advance(serial int) bool {
-	done, underWay := st.nextStep(serial)
-	if done == nil {
-		return underWay
+	h := st.Handoff.Edit(serial)
+	if h == nil {
+		return false
 	}
-	st.handedOver(*done)
-	st.advanceNext(done.Agent.ID)
-	return false
+	switch unrun := h.Document != nil && len(h.Receipts) < h.ChecksOf(st.Options.CheckTimeout); {
+	case h.Document == nil:
+		a, _ := st.Agent(h.Agent.ID)
+		st.inspect(&a, serial, bridge.InspectParams{})
+	case st.Halted && (h.Earlier || unrun || h.MustMerge(&st.Roster)): // until the human continues the run
+	case h.Earlier || unrun:
+		st.runCheck(h)
+	case h.MustMerge(&st.Roster):
+		st.Handoff.Merges.Ask(&st.out, serial, h.Agent.ID)
+	case st.Handoff.Overtakes(h): // documents of one author are delivered in order
+	default:
+		done := *h
+		st.Handoff.Remove(func(h *Handover) bool { return h.Serial == serial })
+		st.handedOver(done)
+		st.advanceNext(done.Agent.ID)
+		return false
+	}
+	return true
 }
 
 // advanceNext goes on with the document of an author that waited for an earlier one.
@@ -197,12 +216,12 @@ func (st *step) criteriaFinished() {
 	if st.overtaken(c) {
 		return
 	}
-	switch o.Verdict {
-	case AcceptanceAccepted:
+	switch {
+	case o.Text == "":
 		if !st.sendBackOpen() { // what the criteria prove is known only now
 			st.concludeRuling()
 		}
-	case AcceptanceRejected:
+	case !o.Exhausted:
 		st.Handoff.Completing = nil
 		st.notice(contract.Supervisor, o.Text)
 		st.notifyDecider(o.Text+"\n\nWhat failed, quoted:\n"+words.QuoteLines(o.Evidence), "")

@@ -347,14 +347,12 @@ func (a *Agent) Charge(usd float64) {
 
 // HandoffDemand is the end of every message to an Orchestrator whose context is nearly full.
 func (a *Agent) HandoffDemand() string {
+	why := fmt.Sprintf("Your context is nearly full (%.0f%% of %d tokens).", a.Context.Pct, a.Context.Window)
 	if a.ReachedLimit != "" && a.WarnedLevel != LevelCritical && !a.CompactionBlocked {
-		return fmt.Sprintf("You have reached a limit: %s. Whatever this message asks: start nothing new. "+
-			"Commit what is finished, then end this turn with kind handoff and the document. "+
-			"What is not in it is lost, so write into it what this message told you, too.", a.ReachedLimit)
+		why = "You have reached a limit: " + a.ReachedLimit + "."
 	}
-	return fmt.Sprintf("Your context is nearly full (%.0f%% of %d tokens). Whatever this message asks: start nothing "+
-		"new. Commit what is finished, then end this turn with kind handoff and the document. What is not in it is lost, "+
-		"so write into it what this message told you, too.", a.Context.Pct, a.Context.Window)
+	return why + " Whatever this message asks: start nothing new. Commit what is finished, then end this turn with kind " +
+		"handoff and the document. What is not in it is lost, so write into it what this message told you, too."
 }
 
 // editTakeover returns an agent's takeover for writing: the old value is shared with the old state.
