@@ -549,8 +549,8 @@ type LifecycleState struct {
 
 // Decide asks the restart policy about the end of a process, and records the answer in the history.
 func (s *LifecycleState) Decide(p runconfig.RestartPolicy, e runconfig.RestartExit) runconfig.RestartDecision {
-	d := runconfig.DecideRestart(p, s.Restarts, e, e.At)
-	s.Restarts = slices.Clone(s.Restarts).Add(p, d.Entry(e, e.At), e.At)
+	d := runconfig.DecideRestart(p, s.Restarts, e)
+	s.Restarts = slices.Clone(s.Restarts).Add(p, d.Entry(e))
 	return d
 }
 
