@@ -381,7 +381,7 @@ func HandoffBrief(delimiter, sender, text string) string {
 	return Envelope{
 		Delimiter: delimiter, From: contract.Supervisor, Name: sender,
 		Kind:  "inheritance",
-		Parts: []EnvelopePart{{Text: text}},
+		Parts: []EnvelopePart{{Text: text, Trusted: true}},
 	}.Render()
 }
 
@@ -488,16 +488,16 @@ type Mail struct {
 	Wire     string // the id it was sent under; another one after its process ended
 	Content  string // as it was sent: if sent again, it is the same
 	// Pauses says that a timer has to ring before it is sent: its reader repeats itself.
-	Pauses       bool                   `json:",omitempty"`
-	Resent       bool                   // written twice under the same id
-	Reported     bool                   // it was in its reader's session already
-	Tries        int                    // sends that failed
-	Carries      []string               // work log entries that are sent with it
-	CarriesBrief bool                   // the hand-off brief of the Arbiter is sent with it
-	BriefBytes   int                    // size of the brief at the beginning of Content
-	Stumble      bool                   // a question caused by a failed tool: the execution is over
-	Attached     []ConversationAttached `json:",omitempty"` // parts that the sender did not write
-	Images       []contract.Image       `json:",omitempty"` // after the text
+	Pauses       bool             `json:",omitempty"`
+	Resent       bool             // written twice under the same id
+	Reported     bool             // it was in its reader's session already
+	Tries        int              // sends that failed
+	Carries      []string         // work log entries that are sent with it
+	CarriesBrief bool             // the hand-off brief of the Arbiter is sent with it
+	BriefBytes   int              // size of the brief at the beginning of Content
+	Stumble      bool             // a question caused by a failed tool: the execution is over
+	Attached     []EnvelopePart   `json:",omitempty"` // parts that the sender did not write
+	Images       []contract.Image `json:",omitempty"` // after the text
 }
 
 // AcceptedMessage is a message, or a report that it carries, that is in the session of its reader. The CLI accepts a
@@ -546,7 +546,7 @@ func (s *ConversationState) Unanswered(id string) (list []Mail) {
 		}
 		again := Mail{ID: m.MessageID, From: m.From, To: id, Kind: m.Kind, Text: m.Text, Reported: true}
 		if len(m.Images) > 0 {
-			again.Attached = []ConversationAttached{{Title: "left out", From: contract.Supervisor, Trusted: true,
+			again.Attached = []EnvelopePart{{Title: "left out", From: contract.Supervisor, Trusted: true,
 				Text: words.Count(len(m.Images), "image") + " of this message cannot be given again. Ask for them if " +
 					"you need them."}}
 		}
@@ -618,16 +618,6 @@ type ConversationLedger struct {
 	Requeued  int `json:"requeued"`          // lost with a process, and queued again
 	Returned  int `json:"returned"`          // their reader was released before it read them
 	Demoted   int `json:"shelved,omitempty"` // became reports of the work log: they were ruled on without the Arbiter
-}
-
-// ConversationAttached is a part of a message that its sender did not write: a document that is passed on, or what the
-// supervisor found about one. Unless it is trusted it is marked as a report, so that no Orchestrator can write
-// in the name of the Arbiter or of the supervisor.
-type ConversationAttached struct {
-	Title      string
-	From, Kind string
-	Text       string
-	Trusted    bool
 }
 
 // RecentMessagesKept is how many messages of the conversation a state keeps.
