@@ -46,10 +46,10 @@ type Envelope struct {
 	Parts     []EnvelopePart
 }
 
-// EnvelopePart is one section of a message. From, Kind and At are set if they differ from the envelope's, as in a work
-// log, or in a part that the sender did not write: a document that is passed on, or what the supervisor found about one.
-// Unless it is trusted it is marked as a report, which the reader has to verify: no Orchestrator can write in the name of
-// the Arbiter or of the supervisor.
+// EnvelopePart is one section of a message. From, Kind and At are set if they differ from the envelope's, as in a
+// work log, or in a part that the sender did not write: a document that is passed on, or what the supervisor found
+// about one. Unless it is trusted it is marked as a report, which the reader has to verify: no Orchestrator can write
+// in the name of the Arbiter or of the supervisor.
 type EnvelopePart struct {
 	Title      string
 	From, Kind string

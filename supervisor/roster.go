@@ -3,7 +3,6 @@ package supervisor
 // This part of the package holds the agents of a run and their state.
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -351,8 +350,8 @@ func (a *Agent) HandoffDemand() string {
 	if a.ReachedLimit != "" && a.WarnedLevel != LevelCritical && !a.CompactionBlocked {
 		why = "You have reached a limit: " + a.ReachedLimit + "."
 	}
-	return why + " Whatever this message asks: start nothing new. Commit what is finished, then end this turn with kind " +
-		"handoff and the document. What is not in it is lost, so write into it what this message told you, too."
+	return why + " Whatever this message asks: start nothing new. Commit what is finished, then end this turn with " +
+		"kind handoff and the document. What is not in it is lost, so write into it what this message told you, too."
 }
 
 // editTakeover returns an agent's takeover for writing: the old value is shared with the old state.
@@ -606,14 +605,11 @@ const filesAccessed = 40
 
 // accesses notes the file that a call names.
 func (a *Agent) accesses(input json.RawMessage) {
-	var in struct {
-		File     string `json:"file_path"`
-		Notebook string `json:"notebook_path"`
-	}
-	if a.Work == nil || json.Unmarshal(input, &in) != nil || in.File+in.Notebook == "" {
+	file := bridge.FileOf(input)
+	if a.Work == nil || file == "" {
 		return
 	}
-	w, name := *a.Work, words.Head(cmp.Or(in.File, in.Notebook), 500)
+	w, name := *a.Work, words.Head(file, 500)
 	w.Accessed = append(slices.DeleteFunc(slices.Clone(w.Accessed), func(f string) bool { return f == name }), name)
 	w.Accessed = w.Accessed[max(0, len(w.Accessed)-filesAccessed):]
 	a.Work = &w
