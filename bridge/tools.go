@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -36,6 +38,16 @@ func MayWrite(tool string) bool {
 
 // IsEditor reports whether a tool changes the one file that its input names.
 func IsEditor(tool string) bool { return slices.Contains(editors, tool) }
+
+// FileOf is the one file that the input of a call names; empty: none.
+func FileOf(input json.RawMessage) string {
+	var in struct {
+		File     string `json:"file_path"`
+		Notebook string `json:"notebook_path"`
+	}
+	_ = json.Unmarshal(input, &in) // another input names no file
+	return cmp.Or(in.File, in.Notebook)
+}
 
 // IsReader reports whether a tool only reads files that its input names.
 func IsReader(tool string) bool { return slices.Contains(readers, tool) }

@@ -13,8 +13,8 @@ package supervisor
 // A round judges a COMPLETE on one tree, the Git tree of the final snapshot. It runs all commands: it uses no result of
 // an earlier round. A change of the criteria ends the round without an outcome ([AcceptanceState.Round] is nil), and
 // the caller begins another. A command that could not run, was not permitted or exceeded its time limit counts as
-// failed: in doubt, a criterion does not pass. The third rejection ([MaxRejections]) is an outcome of its own,
-// [AcceptanceExhausted]: the human is asked, and without a human the run fails.
+// failed: in doubt, a criterion does not pass. The third rejection ([MaxRejections]) is an outcome of its own:
+// the human is asked, and without a human the run fails.
 //
 // Nothing can prove criteria without a command, so they are listed as unproven and do not reject.
 // [AcceptanceState.AskHow] makes the Arbiter say once, in the summary of its COMPLETE, how each of them holds. A human
@@ -116,21 +116,11 @@ func (s *AcceptanceState) Finish(x bridge.CheckResult, failed string) {
 	s.Round = &round
 }
 
-// Verdict is the result of a round.
-type Verdict string
-
-// Verdicts of a round.
-const (
-	AcceptanceAccepted  Verdict = "accepted"  // nothing failed: COMPLETE takes effect
-	AcceptanceRejected  Verdict = "rejected"  // the Arbiter gets the text, and continues
-	AcceptanceExhausted Verdict = "exhausted" // rejected too often: the human is asked; without one the run fails
-)
-
-// AcceptanceOutcome is a verdict with its texts.
+// AcceptanceOutcome is the result of a round.
 type AcceptanceOutcome struct {
-	Verdict  Verdict
-	Text     string // for the Arbiter, or for the human if Exhausted; empty if accepted
-	Evidence string // what failed, with its output, for the Arbiter: a quotation of programs, no instruction
+	Exhausted bool   // rejected too often: the human is asked; without one the run fails
+	Text      string // for the Arbiter, or for the human if Exhausted; empty: nothing failed, and COMPLETE takes effect
+	Evidence  string // what failed, with its output, for the Arbiter: a quotation of programs, no instruction
 }
 
 // Judge ends the current round, once nothing is pending. Otherwise it returns false.
@@ -142,18 +132,17 @@ func (s *AcceptanceState) Judge() (AcceptanceOutcome, bool) {
 	failed := s.failed()
 	s.Unanswered = len(failed) > 0
 	if !s.Unanswered {
-		return AcceptanceOutcome{Verdict: AcceptanceAccepted}, true
+		return AcceptanceOutcome{}, true
 	}
 	s.Rejections++
-	o := AcceptanceOutcome{Verdict: AcceptanceRejected, Evidence: s.evidence(failed)}
+	o := AcceptanceOutcome{Exhausted: s.Rejections >= MaxRejections, Evidence: s.evidence(failed)}
 	what := fmt.Sprintf("%d of %d acceptance criteria failed on the final tree", len(failed), len(s.Results))
-	if s.Rejections < MaxRejections {
+	if !o.Exhausted {
 		o.Text = fmt.Sprintf("COMPLETE did not take effect: %s. Have it fixed and use COMPLETE again. "+
 			"This was rejection %d; after %d the human is asked, and without a human the run fails.", what,
 			s.Rejections, MaxRejections)
 		return o, true
 	}
-	o.Verdict = AcceptanceExhausted
 	var named []string
 	for _, i := range failed {
 		r := s.Results[i]

@@ -151,6 +151,14 @@ func TestHumanSetsCriteria(t *testing.T) {
 	testkit.Same(t, "run after the change", []string{"make bench"}, p.criteria(nil))
 	r, _ := p.finished()
 	testkit.Same(t, "", []string{"human: It is fast.: passed"}, statusesOf(r.Acceptance))
+
+	p = begin(t, accepting("make test"))
+	p.complete()
+	o := p.s.Options
+	o.Accept = nil
+	p.do(input.Resumed{Options: o, Word: "Wait, there is more.", Salt: "/2"})
+	p.back(bridge.DeliveryAbsent)
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "Wait, there is more.")
 }
 
 // TestJudgedOnATree: with Git the criteria are judged on the tree of a snapshot, even if the process crashed
@@ -252,7 +260,7 @@ func TestARoundIsJudgedWhenAllIsIn(t *testing.T) {
 	s.Finish(bridge.CheckResult{Exit: 1}, "") // no command is pending
 	testkit.Same(t, "the copy before was written to", 1, len(before.Pending()))
 	o, _ := s.Judge()
-	testkit.Check(t, o.Verdict == AcceptanceAccepted, "%+v", o)
+	testkit.Check(t, o.Text == "", "%+v", o)
 	want := []contract.Acceptance{
 		{Text: tests.Text, Command: tests.Command, By: "human", Status: "passed", SHA256: "ab", Tree: "two"},
 		{Text: reads.Text, By: "human", Status: "unproven", ExitCode: -1},
@@ -266,7 +274,7 @@ func TestCriterionWithoutARunFails(t *testing.T) {
 	s := set(t, tests)
 	s.Begin("")
 	s.Finish(bridge.CheckResult{}, "not permitted")
-	if o, ok := s.Judge(); !ok || o.Verdict != AcceptanceRejected || !strings.Contains(o.Evidence, "not permitted") {
+	if o, ok := s.Judge(); !ok || o.Exhausted || !strings.Contains(o.Evidence, "not permitted") {
 		t.Errorf("%+v", o)
 	}
 	testkit.Like(t, "the acceptance", contract.Acceptance{Status: string(AcceptanceFailed), ExitCode: -1},
@@ -390,10 +398,10 @@ func act(t *testing.T, s *AcceptanceState, what byte, n int) {
 			tree = s.Round.Tree
 		}
 		criteria := s.Criteria
-		if o, ok := s.Judge(); ok && o.Verdict == AcceptanceAccepted {
+		if o, ok := s.Judge(); ok && o.Text == "" {
 			accepted(t, s, criteria, tree)
 		} else if ok && (o.Text == "" || o.Evidence == "" ||
-			o.Verdict == AcceptanceExhausted != (s.Rejections >= MaxRejections)) {
+			o.Exhausted != (s.Rejections >= MaxRejections)) {
 			t.Fatalf("%+v after %d rejections", o, s.Rejections)
 		}
 	case 'q':

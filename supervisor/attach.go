@@ -224,7 +224,7 @@ func (st *step) reportTakeover(a *Agent, f input.Inspected) {
 		m := Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: KindNotice,
 			Text: d.Finding}
 		if d.Quotes != "" {
-			m.Attached = []ConversationAttached{{Title: "quoted from the session of " + a.ID, From: a.ID,
+			m.Attached = []EnvelopePart{{Title: "quoted from the session of " + a.ID, From: a.ID,
 				Kind: "transcript", Text: d.Quotes}}
 		}
 		st.post(m)

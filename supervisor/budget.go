@@ -36,9 +36,9 @@ func BudgetLevel(spent, limit float64) string {
 	return LevelLimit
 }
 
-// BudgetLimit is a cost limit that all agents share, and how far it is spent.
+// BudgetLimit is a cost limit, and how far it is spent.
 type BudgetLimit struct {
-	Scope              string // contract.ScopeWholeRun or contract.ScopeDay
+	Scope              string // one of the scopes of contract.Budget
 	SpentUSD, LimitUSD float64
 	Simulated          bool // a scripted model is used: costs are simulated
 }
@@ -96,20 +96,25 @@ func (l BudgetLimit) Raised() float64 {
 func (s *BudgetState) ReportLevels(c *input.Collector, o *runconfig.Options, spent float64) (nearly []BudgetLimit) {
 	reported := [2]*string{&s.Level, &s.Day.Level}
 	for i, limit := range s.Shared(o, spent) {
-		level := limit.Level()
-		if level == *reported[i] {
-			continue
-		}
-		*reported[i] = level
-		if level != "" {
-			c.Emit(contract.Supervisor, contract.Budget{Scope: limit.Scope, SpentUSD: limit.SpentUSD,
-				LimitUSD: limit.LimitUSD, Level: level, Rehearsal: limit.Simulated})
-		}
-		if level == BudgetLevelWarn {
+		if limit.report(c, contract.Supervisor, reported[i]) {
 			nearly = append(nearly, limit)
 		}
 	}
 	return nearly
+}
+
+// report emits a budget event if the level is not the one that was reported last, and reports whether the limit became
+// nearly spent.
+func (l BudgetLimit) report(c *input.Collector, of string, last *string) (nearly bool) {
+	level := l.Level()
+	if level == *last {
+		return false
+	}
+	if *last = level; level != "" {
+		c.Emit(of, contract.Budget{Scope: l.Scope, SpentUSD: l.SpentUSD, LimitUSD: l.LimitUSD, Level: level,
+			Rehearsal: l.Simulated})
+	}
+	return level == BudgetLevelWarn
 }
 
 // NoNewAgent says why no further agent may start; empty: it may.

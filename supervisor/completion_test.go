@@ -202,6 +202,22 @@ func TestACompleteIsOvertaken(t *testing.T) {
 		testkit.Check(t, p.s.Ending == nil, "%s: complete all the same", name)
 		p.contains(name, last[contract.Notice](p).Text, "COMPLETE did not take effect: meanwhile")
 	}
+	// Nothing is to be repeated: it waits only for the snapshot of the last turn.
+	p, one := oneWorks(t, func(o *runconfig.Options) { isolated(o); o.Workspace.Isolation = "" })
+	p.careful = true
+	for _, next := range []func(){
+		func() {
+			p.recorded("a.go") // the COMPLETE goes back for its open points
+			p.verdict("arbiter", ruling("CONTINUE", "Go on.", "to", one))
+		},
+		func() { p.say("Wait, there is more.") },
+	} {
+		p.turn(one, verdictTurn(report("done", "It is built.", true), bridge.Turn{Tools: 1}))
+		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+		next()
+	}
+	p.recorded("a.go")
+	testkit.Check(t, p.s.Ending == nil, "complete although the human said more: %+v", p.s.Ending)
 }
 
 // TestRepeatedChecksOverAResume: the next process runs the remaining checks.

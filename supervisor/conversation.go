@@ -83,33 +83,30 @@ func (m *Messages) AddMessage(at time.Time, b contract.Message) {
 
 // Sent records that a message was written to its reader, once more.
 func (m *Messages) Sent(id string) {
-	m.set(id, func(x *MessageRecord) {
-		x.Sent++
-		if !x.read() { // sent again to a process that does not know it, it stays delivered
-			x.Status = MessageSent
-		}
-	})
+	x := m.of(id)
+	x.Sent++
+	if !x.read() { // sent again to a process that does not know it, it stays delivered
+		x.Status = MessageSent
+	}
 }
 
 // Delivered records that a model has read the message.
 func (m *Messages) Delivered(id, proof string) {
-	m.set(id, func(x *MessageRecord) {
-		x.Status = MessageDelivered
-		if proof == bridge.ProofWritten {
-			x.Status = MessageWritten
-		}
-	})
+	x := m.of(id)
+	if x.Status = MessageDelivered; proof == bridge.ProofWritten {
+		x.Status = MessageWritten
+	}
 }
 
 // Demoted records that a message was ruled on without its reader.
-func (m *Messages) Demoted(id string) {
-	m.set(id, func(x *MessageRecord) { x.Status = MessageDemoted })
-}
+func (m *Messages) Demoted(id string) { m.of(id).Status = MessageDemoted }
 
-func (m *Messages) set(id string, change func(*MessageRecord)) {
+// of is the record of a message; one that is not known is nobody's.
+func (m *Messages) of(id string) *MessageRecord {
 	if i, ok := m.byID[id]; ok {
-		change(&m.List[i])
+		return &m.List[i]
 	}
+	return &MessageRecord{}
 }
 
 // Close sets the status of messages that are still on their way, from the last state.
@@ -314,12 +311,6 @@ func (s *ConversationState) Post(m Mail) {
 	s.Mail = append(s.EditMail(), m)
 }
 
-// PostAhead queues a message before those that wait for the same agent.
-func (s *ConversationState) PostAhead(m Mail) {
-	s.Ledger.Posted++
-	s.Ahead(m)
-}
-
 // Waiting returns the index in Mail of a waiting message; -1: it does not wait.
 func (s *ConversationState) Waiting(id string) int {
 	return slices.IndexFunc(s.Mail, func(m Mail) bool { return m.ID == id })
@@ -487,16 +478,16 @@ type Mail struct {
 	Wire     string // the id it was sent under; another one after its process ended
 	Content  string // as it was sent: if sent again, it is the same
 	// Pauses says that a timer has to ring before it is sent: its reader repeats itself.
-	Pauses       bool                   `json:",omitempty"`
-	Resent       bool                   // written twice under the same id
-	Reported     bool                   // it was in its reader's session already
-	Tries        int                    // sends that failed
-	Carries      []string               // work log entries that are sent with it
-	CarriesBrief bool                   // the HandoffBrief of its reader is sent with it
-	BriefBytes   int                    // size of the brief at the beginning of Content
-	Stumble      bool                   // a question caused by a failed tool: the execution is over
-	Attached     []ConversationAttached `json:",omitempty"` // parts that the sender did not write
-	Images       []contract.Image       `json:",omitempty"` // after the text
+	Pauses       bool             `json:",omitempty"`
+	Resent       bool             // written twice under the same id
+	Reported     bool             // it was in its reader's session already
+	Tries        int              // sends that failed
+	Carries      []string         // work log entries that are sent with it
+	CarriesBrief bool             // the HandoffBrief of its reader is sent with it
+	BriefBytes   int              // size of the brief at the beginning of Content
+	Stumble      bool             // a question caused by a failed tool: the execution is over
+	Attached     []EnvelopePart   `json:",omitempty"` // parts that the sender did not write
+	Images       []contract.Image `json:",omitempty"` // after the text
 }
 
 // AcceptedMessage is a message, or a report that it carries, that is in the session of its reader. The CLI accepts a
@@ -545,7 +536,7 @@ func (s *ConversationState) Unanswered(id string) (list []Mail) {
 		}
 		again := Mail{ID: m.MessageID, From: m.From, To: id, Kind: m.Kind, Text: m.Text, Reported: true}
 		if len(m.Images) > 0 {
-			again.Attached = []ConversationAttached{{Title: "left out", From: contract.Supervisor, Trusted: true,
+			again.Attached = []EnvelopePart{{Title: "left out", From: contract.Supervisor, Trusted: true,
 				Text: words.Count(len(m.Images), "image") + " of this message cannot be given again. Ask for them if " +
 					"you need them."}}
 		}
@@ -617,16 +608,6 @@ type ConversationLedger struct {
 	Requeued  int `json:"requeued"`          // lost with a process, and queued again
 	Returned  int `json:"returned"`          // their reader was released before it read them
 	Demoted   int `json:"shelved,omitempty"` // became reports of the work log: they were ruled on without the Arbiter
-}
-
-// ConversationAttached is a part of a message that its sender did not write: a document that is passed on, or what the
-// supervisor found about one. Unless it is trusted it is marked as a report, so that no Orchestrator can write
-// in the name of the Arbiter or of the supervisor.
-type ConversationAttached struct {
-	Title      string
-	From, Kind string
-	Text       string
-	Trusted    bool
 }
 
 // RecentMessagesKept is how many messages of the conversation a state keeps.

@@ -186,16 +186,10 @@ func (st *step) spends(a *Agent, b bridge.Spent) {
 // it with its next message: so it knows before an agent stops, and does not spawn an Orchestrator that the run
 // cannot pay for.
 func (st *step) reportCostLevels(a *Agent) {
-	limit := st.costLimitOf(a)
-	if level := BudgetLevel(a.Spent(), limit); level != a.Level {
-		if a.Level = level; level != "" {
-			st.emit(a.ID, contract.Budget{Scope: contract.ScopeAgent, SpentUSD: a.Spent(), LimitUSD: limit,
-				Level: level, Rehearsal: st.Options.Rehearsal})
-		}
-		if level == BudgetLevelWarn {
-			st.logNotice(fmt.Sprintf("%s (%s) has cost $%.4f of the $%.4f that it may cost. When that is spent, it "+
-				"has to hand off.", a.Name, a.ID, a.Spent(), limit))
-		}
+	limit := BudgetLimit{contract.ScopeAgent, a.Spent(), st.costLimitOf(a), st.Options.Rehearsal}
+	if limit.report(&st.out, a.ID, &a.Level) {
+		st.logNotice(fmt.Sprintf("%s (%s) has cost $%.4f of the $%.4f that it may cost. When that is spent, it "+
+			"has to hand off.", a.Name, a.ID, limit.SpentUSD, limit.LimitUSD))
 	}
 	st.reportFuse(a)
 	st.reportSharedLevels()

@@ -302,6 +302,14 @@ func TestTotalFailuresEndATask(t *testing.T) {
 	two := p.working()
 	p.crash(two, 5)
 	p.endsAs(contract.StatusFailed, contract.ExitFailed, "--max-total-failures")
+
+	o := p.s.Options
+	o.MaxCostPerAgent, p.s.Agents = 1, slices.Clone(p.s.Agents)
+	p.s.Edit(one).CostUSD = 1 // nothing is said any more of a limit that it has reached
+	p.out = nil
+	out := p.do(input.Resumed{Options: o, Word: "Go on.", Salt: "/2"})
+	p.endsAs(contract.StatusFailed, contract.ExitFailed, "--max-total-failures")
+	testkit.Same(t, "timers", []input.SetTimer{{Key: timeoutKey}}, ofType[input.SetTimer](out))
 }
 
 // TestTheArbiterIsDown: the run continues by the rules and announces it; when the Arbiter is back, it reads

@@ -158,7 +158,7 @@ func (st *step) keepBeginnings(m *Mail) {
 	}
 	m.Carries, m.CarriesBrief, m.BriefBytes = nil, false, 0
 	m.Content = st.render(m)
-	m.Attached = append(m.Attached, ConversationAttached{Title: "cut", From: contract.Supervisor, Trusted: true,
+	m.Attached = append(m.Attached, EnvelopePart{Title: "cut", From: contract.Supervisor, Trusted: true,
 		Text: fmt.Sprintf(
 			"This message, with what came with it, had %s and was too large to be read. What you see is its beginning; "+
 				"%s were left out, and the human was told. "+
@@ -302,7 +302,8 @@ func (st *step) post(m Mail) {
 	if m.Strength == contract.Stop || m.From == contract.Supervisor &&
 		(m.Kind == KindRetry || m.Kind == KindRenewal) {
 		// It goes first: no other message may follow the turn that it interrupts or resumes.
-		st.Conversation.PostAhead(m)
+		st.Conversation.Ledger.Posted++
+		st.Conversation.Ahead(m)
 		return
 	}
 	st.Conversation.Post(m)
@@ -331,7 +332,7 @@ func (st *step) steer(a *Agent, text string) {
 }
 
 // tell posts a notice to the Arbiter.
-func (st *step) tell(text string, attached ...ConversationAttached) {
+func (st *step) tell(text string, attached ...EnvelopePart) {
 	st.post(Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: KindNotice, Text: text, Attached: attached})
 }
 
@@ -544,7 +545,7 @@ func (st *step) send(i int, steer bool) {
 func (s *State) preface(kind, text string) string {
 	return Envelope{
 		Delimiter: s.Options.Delimiter, From: contract.Supervisor, Name: s.DisplayName(contract.Supervisor), Kind: kind,
-		Parts: []EnvelopePart{{Text: text}},
+		Parts: []EnvelopePart{{Text: text, Trusted: true}},
 	}.Render() + "\n"
 }
 
@@ -555,23 +556,20 @@ func (s *State) render(m *Mail) string {
 	e := Envelope{Delimiter: s.Options.Delimiter, From: m.From, Name: s.DisplayName(m.From), Kind: m.Kind, ID: m.ID}
 	add := func(title, text string) {
 		if text != "" {
-			e.Parts = append(e.Parts, EnvelopePart{Title: title, From: contract.Supervisor, Text: text})
+			e.Parts = append(e.Parts, EnvelopePart{Title: title, From: contract.Supervisor, Text: text, Trusted: true})
 		}
 	}
 	for _, id := range m.Carries {
 		for _, entry := range s.Conversation.WorkLog {
 			if entry.ID == id {
 				e.Parts = append(e.Parts, EnvelopePart{Title: "work log", From: entry.From, Kind: entry.Kind, At: entry.At,
-					Text: entry.Text, Untrusted: true})
+					Text: entry.Text})
 			}
 		}
 	}
 	add("your session", to.ReturnNotice)
-	e.Parts = append(e.Parts, EnvelopePart{Text: m.Text, Untrusted: s.IsOrchestrator(m.From)})
-	for _, a := range m.Attached {
-		e.Parts = append(e.Parts, EnvelopePart{Title: a.Title, From: a.From, Kind: a.Kind, Text: a.Text,
-			Untrusted: !a.Trusted})
-	}
+	e.Parts = append(e.Parts, EnvelopePart{Text: m.Text, Trusted: !s.IsOrchestrator(m.From)})
+	e.Parts = append(e.Parts, m.Attached...)
 	if len(m.Images) > 0 {
 		add("images", imagesText(m.Images))
 	}

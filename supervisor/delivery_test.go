@@ -463,7 +463,7 @@ func TestCopiesAreIndependent(t *testing.T) {
 	before.WorkLog = []ConversationEntry{{ID: "e1", Carrier: "m1"}}
 	after := before
 	after.Post(Mail{ID: "m2", To: "orch-1"})
-	after.PostAhead(Mail{ID: "m0", To: "orch-1"})
+	after.Ahead(Mail{ID: "m0", To: "orch-1"})
 	after.Unsend("m1")
 	after.AddEntry(ConversationEntry{ID: "e2"})
 	testkit.Check(t, len(before.Mail) == 1 && before.Mail[0].Sent && before.Mail[0].Content == "begin" &&

@@ -143,42 +143,6 @@ func (st *step) documentOutOfTime(serial int) bool {
 	return true
 }
 
-// beginDocument begins to process a document, and returns its serial.
-func (st *step) beginDocument(h Handover) int {
-	h.Serial = st.Handoff.Add(h)
-	if a := st.Edit(h.Agent.ID); a != nil && h.Document != nil && h.Agent.ID != contract.Arbiter {
-		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, nil, h.Why, h.Serial
-	}
-	return h.Serial
-}
-
-// nextStep starts the next step for a document. When all steps are done, it removes the document and returns it.
-func (st *step) nextStep(serial int) (done *Handover, underWay bool) {
-	h := st.Handoff.Edit(serial)
-	timeout := st.Options.CheckTimeout
-	switch {
-	case h == nil:
-		return nil, false
-	case h.Document == nil:
-		a, _ := st.Agent(h.Agent.ID)
-		st.inspect(&a, serial, bridge.InspectParams{})
-	case h.Earlier && !st.Halted:
-		st.runCheck(h)
-	case h.Earlier || len(h.Receipts) < h.ChecksOf(timeout) && st.Halted: // until the human continues the run
-	case len(h.Receipts) < h.ChecksOf(timeout):
-		st.runCheck(h)
-	case h.MustMerge(&st.Roster) && st.Halted:
-	case h.MustMerge(&st.Roster):
-		st.Handoff.Merges.Ask(&st.out, serial, h.Agent.ID)
-	case st.Handoff.Overtakes(h): // documents of one author are delivered in order
-	default:
-		ended := *h
-		st.Handoff.Remove(func(h *Handover) bool { return h.Serial == serial })
-		return &ended, false
-	}
-	return nil, true
-}
-
 // inspect requests an inspection of an agent's session and the repository.
 func (st *step) inspect(a *Agent, serial int, p bridge.InspectParams) {
 	dir := st.DirOf(a.ID)

@@ -46,15 +46,16 @@ type Envelope struct {
 	Parts     []EnvelopePart
 }
 
-// EnvelopePart is one section of a message. From, Kind and At are set if they differ from the envelope's, as in a work
-// log.
+// EnvelopePart is one section of a message. From, Kind and At are set if they differ from the envelope's, as in a
+// work log, or in a part that the sender did not write: a document that is passed on, or what the supervisor found
+// about one. Unless it is trusted it is marked as a report, which the reader has to verify: no Orchestrator can write
+// in the name of the Arbiter or of the supervisor.
 type EnvelopePart struct {
 	Title      string
 	From, Kind string
-	At         time.Time
+	At         time.Time `json:",omitzero"`
 	Text       string
-	// Untrusted marks a report of an Orchestrator: the reader has to verify it.
-	Untrusted bool
+	Trusted    bool
 }
 
 // NewDelimiter returns a delimiter of 80 random bits. It panics if there is no randomness, since then a message
@@ -93,7 +94,7 @@ func (e Envelope) Render() string {
 
 // attributed reports whether a part has attributes of its own.
 func (p EnvelopePart) attributed() bool {
-	return p.Title != "" || p.From != "" || p.Kind != "" || !p.At.IsZero() || p.Untrusted
+	return p.Title != "" || p.From != "" || p.Kind != "" || !p.At.IsZero() || !p.Trusted
 }
 
 func (e Envelope) heading(i int) []string {
@@ -105,7 +106,7 @@ func (e Envelope) heading(i int) []string {
 	if !p.At.IsZero() {
 		fields = append(fields, labelled("at", p.At.UTC().Format(time.RFC3339)))
 	}
-	if p.Untrusted {
+	if !p.Trusted {
 		fields = append(fields, caution)
 	}
 	return fields

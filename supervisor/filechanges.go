@@ -3,7 +3,6 @@ package supervisor
 // This part of the package requests snapshots of a run's files, and notifies agents of changes by others.
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -21,22 +20,19 @@ func (st *step) acts(a *Agent, b bridge.ToolUse) {
 		!st.Options.Workspace.Enabled() { // no snapshot would ever close the call
 		return
 	}
-	var in struct {
-		File       string `json:"file_path"`
-		Notebook   string `json:"notebook_path"`
-		Background bool   `json:"run_in_background"`
-	}
 	c := input.ChangeCall{Agent: a.ID, Call: b.ToolUse}
-	known := json.Unmarshal(b.Input, &in) == nil
-	switch {
-	case bridge.IsEditor(b.Tool) && known && in.File+in.Notebook != "":
-		c.Path = runconfig.Relative(st.Options.Workspace.Root, cmp.Or(in.File, in.Notebook))
-		if c.Path == "" { // elsewhere
+	switch file := bridge.FileOf(b.Input); {
+	case bridge.IsEditor(b.Tool) && file != "":
+		if c.Path = runconfig.Relative(st.Options.Workspace.Root, file); c.Path == "" { // elsewhere
 			return
 		}
 	case bridge.StartsSubagent(b.Tool): // its calls are reported
 		return
 	default:
+		var in struct {
+			Background bool `json:"run_in_background"`
+		}
+		_ = json.Unmarshal(b.Input, &in) // another input has none
 		c.Background = in.Background
 	}
 	st.Changes.Acts(c)

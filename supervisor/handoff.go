@@ -49,13 +49,13 @@ func successorText(old *Agent) string {
 
 // ForArbiter returns what the Arbiter reads with a document: the author's message, and attachments that the
 // author did not write. A generated document still quotes the agent that it is about.
-func ForArbiter(h Handover) (string, []ConversationAttached) {
+func ForArbiter(h Handover) (string, []EnvelopePart) {
 	document := DocumentText(h.Document, h.Receipts, h.Why)
 	if h.Kind == KindDone || h.Kind == KindHandoff {
 		checks := strings.TrimSpace(tallyOf(h) + " " + mergeOf(h))
 		return strings.TrimSpace(h.Message + "\n\n" + document), partOf("checks", checks)
 	}
-	return h.Message, append([]ConversationAttached{{Title: "record", From: contract.Supervisor, Kind: "document",
+	return h.Message, append([]EnvelopePart{{Title: "record", From: contract.Supervisor, Kind: "document",
 		Text: strings.TrimSpace(document)}}, partOf("checks", tallyOf(h))...)
 }
 
@@ -83,11 +83,11 @@ func mergeOf(h Handover) string {
 }
 
 // partOf is a part of a message that the supervisor adds.
-func partOf(title, text string) []ConversationAttached {
+func partOf(title, text string) []EnvelopePart {
 	if text == "" {
 		return nil
 	}
-	return []ConversationAttached{{Title: title, From: contract.Supervisor, Text: text, Trusted: true}}
+	return []EnvelopePart{{Title: title, From: contract.Supervisor, Text: text, Trusted: true}}
 }
 
 // Event is the event that a document is passed on.

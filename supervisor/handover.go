@@ -13,7 +13,10 @@ import (
 
 // handOver begins to process a document.
 func (st *step) handOver(h Handover) {
-	h.Serial = st.beginDocument(h)
+	h.Serial = st.Handoff.Add(h)
+	if a := st.Edit(h.Agent.ID); a != nil && h.Document != nil && h.Agent.ID != contract.Arbiter {
+		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, nil, h.Why, h.Serial
+	}
 	st.goOnWith(h)
 }
 
@@ -25,15 +28,31 @@ func (st *step) goOnWith(h Handover) {
 	}
 }
 
-// advance does the next step for a document, and reports whether it is still being processed.
+// advance does the next step for a document, and reports whether it is still being processed. When all steps are done,
+// it removes the document and delivers it.
 func (st *step) advance(serial int) bool {
-	done, underWay := st.nextStep(serial)
-	if done == nil {
-		return underWay
+	h := st.Handoff.Edit(serial)
+	if h == nil {
+		return false
 	}
-	st.handedOver(*done)
-	st.advanceNext(done.Agent.ID)
-	return false
+	switch unrun := h.Document != nil && len(h.Receipts) < h.ChecksOf(st.Options.CheckTimeout); {
+	case h.Document == nil:
+		a, _ := st.Agent(h.Agent.ID)
+		st.inspect(&a, serial, bridge.InspectParams{})
+	case st.Halted && (h.Earlier || unrun || h.MustMerge(&st.Roster)): // until the human continues the run
+	case h.Earlier || unrun:
+		st.runCheck(h)
+	case h.MustMerge(&st.Roster):
+		st.Handoff.Merges.Ask(&st.out, serial, h.Agent.ID)
+	case st.Handoff.Overtakes(h): // documents of one author are delivered in order
+	default:
+		done := *h
+		st.Handoff.Remove(func(h *Handover) bool { return h.Serial == serial })
+		st.handedOver(done)
+		st.advanceNext(done.Agent.ID)
+		return false
+	}
+	return true
 }
 
 // advanceNext goes on with the document of an author that waited for an earlier one.
@@ -93,20 +112,24 @@ func (st *step) handedOver(h Handover) {
 func (st *step) complete(v verdict.Arbiter) {
 	st.dropRepetition()
 	st.Handoff.Completing = &Completing{Ruling: v, Asked: st.Question.Text(), Waits: true}
-	st.repeatRecorded()
+	if !st.Changes.Pending() {
+		st.repeatChecks()
+	}
 }
 
-// repeatRecorded repeats the checks of the current COMPLETE, once the file changes of the last turns are
-// recorded.
+// repeatRecorded goes on with a COMPLETE that has waited until the file changes of the last turns are recorded.
 func (st *step) repeatRecorded() {
-	c := st.Handoff.Completing
-	if c == nil || !c.Waits || st.Changes.Pending() {
-		return
+	if c := st.Handoff.Completing; c != nil && c.Waits && !st.Changes.Pending() && !st.overtaken(c) {
+		st.repeatChecks()
 	}
+}
+
+// repeatChecks repeats the checks of the current COMPLETE.
+func (st *step) repeatChecks() {
 	if st.sendBackOpen() {
 		return
 	}
-	waited := *c
+	waited := *st.Handoff.Completing
 	waited.Waits = false
 	st.Handoff.Completing = &waited
 	checks, authors := st.Handoff.ToRepeat()
@@ -193,12 +216,12 @@ func (st *step) criteriaFinished() {
 	if st.overtaken(c) {
 		return
 	}
-	switch o.Verdict {
-	case AcceptanceAccepted:
+	switch {
+	case o.Text == "":
 		if !st.sendBackOpen() { // what the criteria prove is known only now
 			st.concludeRuling()
 		}
-	case AcceptanceRejected:
+	case !o.Exhausted:
 		st.Handoff.Completing = nil
 		st.notice(contract.Supervisor, o.Text)
 		st.notifyDecider(o.Text+"\n\nWhat failed, quoted:\n"+words.QuoteLines(o.Evidence), "")
@@ -214,7 +237,7 @@ func (st *step) goOn(which func(*Handover) bool) {
 	judged := st.removeDocuments("the acceptance criteria are judged again",
 		func(h *Handover) bool { return h.Kind == KindAccept && which(h) })
 	cut := slices.Clone(st.Handoff.Documents) // without those that begin now
-	if judged != nil && st.Handoff.Completing != nil {
+	if c := st.Handoff.Completing; judged != nil && c != nil && !st.overtaken(c) {
 		st.judge() // the files may have changed meanwhile
 	}
 	st.repeatRecorded()

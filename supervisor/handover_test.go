@@ -369,7 +369,7 @@ func TestScratch(t *testing.T) {
 			h := Handover{Agent: a.AgentRef, Kind: kind,
 				Document: &verdict.Document{Checks: []verdict.Check{{Command: "true"}}}}
 			here := h.Completes()
-			st.nextStep(st.beginDocument(h))
+			st.handOver(h)
 			asked := did[input.RunCheck](st)
 			testkit.Check(t, len(asked) == 1 && asked[0].Params.Scratch == (run.want || here && run.o.ScratchChecks),
 				"%v, %v on %q: %+v", run.o.ScratchChecks, kind, run.host, asked)

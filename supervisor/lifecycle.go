@@ -549,8 +549,8 @@ type LifecycleState struct {
 
 // Decide asks the restart policy about the end of a process, and records the answer in the history.
 func (s *LifecycleState) Decide(p runconfig.RestartPolicy, e runconfig.RestartExit) runconfig.RestartDecision {
-	d := runconfig.DecideRestart(p, s.Restarts, e, e.At)
-	s.Restarts = slices.Clone(s.Restarts).Add(p, d.Entry(e, e.At), e.At)
+	d := runconfig.DecideRestart(p, s.Restarts, e)
+	s.Restarts = slices.Clone(s.Restarts).Add(p, d.Entry(e))
 	return d
 }
 
@@ -705,19 +705,12 @@ const (
 	lifecycleWarnShare = 0.75
 )
 
-// Probe is the result of a probe, and when it was made.
-type Probe struct {
-	Result  bridge.ProbeResult
-	At      time.Time
-	Busy    bool          // a turn runs: only then is activity expected
-	Silence time.Duration // how long no output has to last to count
-}
-
-// Observe adds a probe to the watch of a process. Quiet of the result counts the probes in a row without
-// activity. Only all signs together count: no output, no CPU, an unchanged transcript, and no answer to a ping.
-func Observe(w AgentWatch, p Probe) AgentWatch {
-	quiet := p.Busy && !w.At.IsZero() && !p.At.Before(w.Spared) && lifeless(w.Last, p.Result, p.At.Sub(w.At), p.Silence)
-	w.Last, w.At, w.Stopped = p.Result, p.At, p.Result.Stopped
+// Observe adds the result of a probe to the watch of a process. Quiet of the watch counts the probes in a row without
+// activity, which is expected only of a busy agent, whose turn runs. Only all signs together count: no output for as
+// long as silence, no CPU, an unchanged transcript, and no answer to a ping.
+func Observe(w AgentWatch, r bridge.ProbeResult, at time.Time, busy bool, silence time.Duration) AgentWatch {
+	quiet := busy && !w.At.IsZero() && !at.Before(w.Spared) && lifeless(w.Last, r, at.Sub(w.At), silence)
+	w.Last, w.At, w.Stopped = r, at, r.Stopped
 	if !quiet || w.Stopped {
 		w.Quiet, w.Hung = 0, false
 		return w
@@ -741,25 +734,20 @@ func Woken(w AgentWatch, now time.Time) AgentWatch {
 	return AgentWatch{Stopped: w.Stopped, Warned: w.Warned, Spared: now.Add(WakeGrace)}
 }
 
-// ResourceLimits bound what one agent may use, in bytes; 0: no limit.
-type ResourceLimits struct {
-	Memory int64
-	Output int64 // of its background tasks, on disk
-}
-
-// GuardContext checks what a process uses against the limits. It warns once about each resource that is nearly used
-// up, and returns which limit was exceeded; empty: none.
-func GuardContext(w AgentWatch, r bridge.ProbeResult, limits ResourceLimits) (
+// GuardContext checks what a process uses against the limits, in bytes, of its memory and of the output of its
+// background tasks; 0: no limit. It warns once about each that is nearly used up, and returns which limit was exceeded;
+// empty: none.
+func GuardContext(w AgentWatch, r bridge.ProbeResult, memory, output int64) (
 	next AgentWatch, warnings []string, exceeded string,
 ) {
+	where := ""
+	if r.OutputPath != "" {
+		where = " (" + r.OutputPath + ")"
+	}
 	for _, x := range []struct {
-		what      string
-		is, limit int64
-		path      string
-	}{
-		{"memory", r.RSSBytes, limits.Memory, ""},
-		{"task output", r.OutputBytes, limits.Output, r.OutputPath},
-	} {
+		what, where string
+		is, limit   int64
+	}{{"memory", "", r.RSSBytes, memory}, {"task output", where, r.OutputBytes, output}} {
 		switch {
 		case x.limit <= 0 || float64(x.is) < lifecycleWarnShare*float64(x.limit):
 			w.Warned = slices.DeleteFunc(slices.Clone(w.Warned), func(what string) bool { return what == x.what })
@@ -767,19 +755,12 @@ func GuardContext(w AgentWatch, r bridge.ProbeResult, limits ResourceLimits) (
 			if !slices.Contains(w.Warned, x.what) {
 				w.Warned = append(slices.Clip(w.Warned), x.what)
 				warnings = append(warnings, fmt.Sprintf("%s of %s %s%s", words.Size(x.is), words.Size(x.limit), x.what,
-					inFile(x.path)))
+					x.where))
 			}
 		default:
 			return w, warnings, fmt.Sprintf("%s of %s, at most %s%s", words.Size(x.is), x.what, words.Size(x.limit),
-				inFile(x.path))
+				x.where)
 		}
 	}
 	return w, warnings, ""
-}
-
-func inFile(path string) string {
-	if path == "" {
-		return ""
-	}
-	return " (" + path + ")"
 }

@@ -20,53 +20,48 @@ import (
 
 var lifecycleNoon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// silent is a probe of a process that runs a turn and shows no activity.
-func silent(at time.Time) Probe {
-	return Probe{Result: bridge.ProbeResult{SilentMS: LifecycleSilence.Milliseconds()}, At: at, Busy: true,
-		Silence: LifecycleSilence}
-}
+// silent is a probe of a process that shows no activity.
+var silent = bridge.ProbeResult{SilentMS: LifecycleSilence.Milliseconds()}
 
 func TestObserve(t *testing.T) {
 	before := AgentWatch{At: lifecycleNoon.Add(-time.Minute), Quiet: 2, Hung: true}
-	w := Observe(before, silent(lifecycleNoon))
+	w := Observe(before, silent, lifecycleNoon, true, LifecycleSilence)
 	testkit.Check(t, w.Quiet == 3 && w.Hung && w.At.Equal(lifecycleNoon), "no sign of life: %+v", w)
-	for name, change := range map[string]func(*AgentWatch, *Probe){
-		"no turn":     func(_ *AgentWatch, p *Probe) { p.Busy = false },
-		"first probe": func(w *AgentWatch, _ *Probe) { w.At = time.Time{} },
-		"just woken": func(w *AgentWatch, _ *Probe) {
-			*w = Woken(*w,
-				lifecycleNoon)
+	for name, change := range map[string]func(w *AgentWatch, r *bridge.ProbeResult, busy *bool){
+		"no turn":     func(_ *AgentWatch, _ *bridge.ProbeResult, busy *bool) { *busy = false },
+		"first probe": func(w *AgentWatch, _ *bridge.ProbeResult, _ *bool) { w.At = time.Time{} },
+		"just woken": func(w *AgentWatch, _ *bridge.ProbeResult, _ *bool) {
+			*w = Woken(*w, lifecycleNoon)
 			w.At = lifecycleNoon.Add(-time.Minute)
 		},
-		"an answer":     func(_ *AgentWatch, p *Probe) { p.Result.Answered = true },
-		"output":        func(_ *AgentWatch, p *Probe) { p.Result.SilentMS-- },
-		"a transcript":  func(_ *AgentWatch, p *Probe) { p.Result.TranscriptBytes = 1 },
-		"a task's file": func(_ *AgentWatch, p *Probe) { p.Result.OutputBytes = 1 },
-		"CPU":           func(_ *AgentWatch, p *Probe) { p.Result.CPUMS = 1200 },
-		"another group": func(w *AgentWatch, _ *Probe) { w.Last.CPUMS = 1 },
-		"SIGSTOP":       func(_ *AgentWatch, p *Probe) { p.Result.Stopped = true },
+		"an answer":     func(_ *AgentWatch, r *bridge.ProbeResult, _ *bool) { r.Answered = true },
+		"output":        func(_ *AgentWatch, r *bridge.ProbeResult, _ *bool) { r.SilentMS-- },
+		"a transcript":  func(_ *AgentWatch, r *bridge.ProbeResult, _ *bool) { r.TranscriptBytes = 1 },
+		"a task's file": func(_ *AgentWatch, r *bridge.ProbeResult, _ *bool) { r.OutputBytes = 1 },
+		"CPU":           func(_ *AgentWatch, r *bridge.ProbeResult, _ *bool) { r.CPUMS = 1200 },
+		"another group": func(w *AgentWatch, _ *bridge.ProbeResult, _ *bool) { w.Last.CPUMS = 1 },
+		"SIGSTOP":       func(_ *AgentWatch, r *bridge.ProbeResult, _ *bool) { r.Stopped = true },
 	} {
-		w, p := before, silent(lifecycleNoon)
-		change(&w, &p)
-		w = Observe(w, p)
-		testkit.Check(t, w.Quiet == 0 && !w.Hung && w.Stopped == p.Result.Stopped, "%s: %+v", name, w)
+		w, r, busy := before, silent, true
+		change(&w, &r, &busy)
+		w = Observe(w, r, lifecycleNoon, busy, LifecycleSilence)
+		testkit.Check(t, w.Quiet == 0 && !w.Hung && w.Stopped == r.Stopped, "%s: %+v", name, w)
 	}
 }
 
 func TestGuard(t *testing.T) {
-	limits := ResourceLimits{Memory: 1000, Output: 1000}
 	w, warnings, exceeded := GuardContext(AgentWatch{},
-		bridge.ProbeResult{RSSBytes: 750, OutputBytes: 999, OutputPath: "/t"}, limits)
+		bridge.ProbeResult{RSSBytes: 750, OutputBytes: 999, OutputPath: "/t"}, 1000, 1000)
 	testkit.Check(t, exceeded == "" &&
 		slices.Equal(warnings, ([]string{"750 B of 1000 B memory", "999 B of 1000 B task output (/t)"})),
 		"warned of %q, exceeded %q", warnings, exceeded)
 	warned := slices.Clone(w.Warned)
-	again, warnings, _ := GuardContext(w, bridge.ProbeResult{RSSBytes: 800}, limits)
+	again, warnings, _ := GuardContext(w, bridge.ProbeResult{RSSBytes: 800}, 1000, 1000)
 	testkit.Check(t, len(warnings) == 0 && slices.Equal(again.Warned, []string{"memory"}) &&
 		slices.Equal(w.Warned, warned), "warned again of %q, known %q, before %q", warnings, again.Warned, w.Warned)
-	_, _, exceeded = GuardContext(w, bridge.ProbeResult{RSSBytes: 1000, OutputBytes: 2000}, limits)
+	_, _, exceeded = GuardContext(w, bridge.ProbeResult{RSSBytes: 1000, OutputBytes: 2000}, 1000, 1000)
 	testkit.Check(t, exceeded == "1000 B of memory, at most 1000 B", "exceeded: %q", exceeded)
-	_, warnings, exceeded = GuardContext(w, bridge.ProbeResult{RSSBytes: 1 << 40}, ResourceLimits{})
+	_, warnings, exceeded = GuardContext(w, bridge.ProbeResult{RSSBytes: 1 << 40}, 0, 0)
 	testkit.Check(t, exceeded == "" && warnings == nil, "without limits: %q, %q", warnings, exceeded)
 }
 

@@ -140,10 +140,10 @@ func (st *step) stumbled(a *Agent, said string) bool {
 
 // attachedToTask is what the Arbiter reads with a task: the acceptance criteria, that nobody can be asked, and the
 // reports of earlier runs.
-func (s *State) attachedToTask() []ConversationAttached {
-	var list []ConversationAttached
+func (s *State) attachedToTask() []EnvelopePart {
+	var list []EnvelopePart
 	if criteria := s.Task.Acceptance.Text(); criteria != "" {
-		list = append(list, ConversationAttached{
+		list = append(list, EnvelopePart{
 			Title: "acceptance criteria", From: contract.Supervisor, Kind: "document", Trusted: true,
 			Text: "COMPLETE takes effect when the supervisor has run the commands of these criteria on the final files, " +
 				"and all passed.\n\n" + criteria,
@@ -153,7 +153,7 @@ func (s *State) attachedToTask() []ConversationAttached {
 		list = append(list, partOf("human", "No human is present, and none will answer: decide yourself.")...)
 	}
 	if s.Options.Lessons != "" {
-		list = append(list, ConversationAttached{
+		list = append(list, EnvelopePart{
 			Title: "memory", From: contract.Supervisor, Kind: "document", Text: s.Options.Lessons,
 		})
 	}

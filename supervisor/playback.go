@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -28,9 +29,7 @@ func (p *Playback) Add(at time.Time, e contract.Event) {
 	s := &p.state
 	for _, c := range p.charges.Take(e) {
 		s.Budget.Charge(c.Usage, c.CostUSD)
-		if a := p.state.Edit(c.ID); a != nil {
-			a.Charge(c.CostUSD)
-		}
+		p.edit(c.ID).Charge(c.CostUSD)
 	}
 	switch b := e.Body.(type) {
 	case contract.Session:
@@ -44,39 +43,31 @@ func (p *Playback) Add(at time.Time, e contract.Event) {
 	case contract.Delivered, contract.Assistant, contract.ToolUse, contract.ToolResult, contract.ToolCall:
 		p.status(at, e.ID, AgentBusy)
 	case contract.Cost:
-		if a := s.Edit(e.ID); a != nil {
-			a.Live.CostUSD, a.Live.Usage = b.CostUSD, b.Usage
-		}
+		live := &p.edit(e.ID).Live
+		live.CostUSD, live.Usage = b.CostUSD, b.Usage
 		p.status(at, e.ID, AgentBusy)
 	case contract.Turn:
 		p.status(at, e.ID, AgentReady)
-		if a := s.Edit(e.ID); a != nil {
-			a.CostUnknown = a.CostUnknown || b.Unknown
-		}
+		a := p.edit(e.ID)
+		a.CostUnknown = a.CostUnknown || b.Unknown
 	case contract.Context:
-		if a := s.Edit(e.ID); a != nil {
-			c := &a.Context
-			c.Tokens, c.Window, c.Pct, c.TurnsLeft, c.Source = b.Tokens, b.Window, b.Pct, b.TurnsLeft, b.Source
-		}
+		c := &p.edit(e.ID).Context
+		c.Tokens, c.Window, c.Pct, c.TurnsLeft, c.Source = b.Tokens, b.Window, b.Pct, b.TurnsLeft, b.Source
 	case contract.ContextWarning:
-		if a := s.Edit(e.ID); a != nil {
-			a.WarnedLevel = b.Level
-		}
+		p.edit(e.ID).WarnedLevel = b.Level
 	case contract.Compact:
-		if a := s.Edit(e.ID); a != nil && !b.Blocked {
-			a.WarnedLevel = ""
+		if !b.Blocked {
+			p.edit(e.ID).WarnedLevel = ""
 		}
 	case contract.Plan:
 		s.Task.Plan, s.Task.AgentTasks = b.Steps, b.Tasks
 	case contract.Handoff:
-		if a := s.Edit(b.From); a != nil && a.Role == RoleOrchestrator {
+		if a := p.edit(b.From); a.Role == RoleOrchestrator {
 			a.Standing = HandedOff
 		}
 	case contract.Done:
-		if a := s.Edit(e.ID); a != nil {
-			p.status(at, e.ID, AgentEnded)
-			a.Dismissed = true
-		}
+		p.status(at, e.ID, AgentEnded)
+		p.edit(e.ID).Dismissed = true
 	case contract.Halted:
 		s.Halted = true
 	case contract.Result:
@@ -107,8 +98,11 @@ func (p *Playback) session(at time.Time, b contract.Session) {
 	s.Lifecycle.Start(claude)
 }
 
+// edit returns a writable agent; one that is not known is nobody's.
+func (p *Playback) edit(id string) *Agent { return cmp.Or(p.state.Edit(id), &Agent{}) }
+
 func (p *Playback) status(at time.Time, id string, status AgentStatus) {
-	if a := p.state.Edit(id); a != nil && a.Status != status {
+	if a := p.edit(id); a.Status != status {
 		a.Status, a.Since = status, at
 	}
 }
@@ -136,7 +130,7 @@ func (p *Playback) message(b contract.Message) {
 	if b.From == contract.Human && b.Kind == KindTask {
 		p.state.Task.Text = b.Text
 	}
-	if a := p.state.Edit(b.From); a != nil && a.Role == RoleOrchestrator && b.To == contract.Arbiter {
+	if a := p.edit(b.From); a.Role == RoleOrchestrator && b.To == contract.Arbiter {
 		switch a.Standing = AgentWaiting; b.Kind {
 		case verdict.KindDone:
 			a.Standing = AgentFinished
@@ -144,7 +138,7 @@ func (p *Playback) message(b contract.Message) {
 			a.Standing = HandedOff
 		}
 	}
-	if a := p.state.Edit(b.To); a != nil && a.Role == RoleOrchestrator && a.Standing != HandedOff {
+	if a := p.edit(b.To); a.Role == RoleOrchestrator && a.Standing != HandedOff {
 		a.Standing = AgentWorking
 	}
 }

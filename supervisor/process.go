@@ -652,9 +652,7 @@ func (st *step) probed(f input.Probed) {
 	}
 	st.Lifecycle.Answered(a.Host)
 	wasStopped := a.Watch.Stopped
-	a.Watch = Observe(a.Watch, Probe{
-		Result: f.Result, At: st.at, Busy: a.Status == AgentBusy, Silence: st.Options.Scaled(LifecycleSilence),
-	})
+	a.Watch = Observe(a.Watch, f.Result, st.at, a.Status == AgentBusy, st.Options.Scaled(LifecycleSilence))
 	st.reportQuiet(a, silent)
 	if a.Watch.Stopped && !wasStopped {
 		st.notice(a.ID, a.Name+" is stopped (SIGSTOP); it continues when it gets SIGCONT")
@@ -701,8 +699,7 @@ func (st *step) hung(a *Agent) {
 
 // guard checks an agent's memory and output files against the limits.
 func (st *step) guard(a *Agent, r bridge.ProbeResult) {
-	limits := ResourceLimits{Memory: st.Options.MaxMemory, Output: st.Options.MaxOutput}
-	watch, warnings, exceeded := GuardContext(a.Watch, r, limits)
+	watch, warnings, exceeded := GuardContext(a.Watch, r, st.Options.MaxMemory, st.Options.MaxOutput)
 	a.Watch = watch
 	for _, w := range warnings {
 		st.notice(a.ID, a.Name+" uses "+w)

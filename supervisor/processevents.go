@@ -213,7 +213,7 @@ func (st *step) reconcile(a *Agent, r bridge.SpawnResult) {
 	a.ReturnNotice = returned // it still has to be sent
 	switch {
 	case left.Ruled != nil:
-		a.LastAnswered = left.Ruled.MessageID
+		a.LastAnswered, a.Troubles, a.APIFailures, a.Refused = left.Ruled.MessageID, 0, 0, ""
 		st.emit(a.ID, contract.Turn{Outcome: bridge.TurnDone, MessageIDs: ids})
 		st.routeVerdict(a, bridge.Turn{Verdict: left.Ruled.Verdict, Outcome: bridge.TurnDone, MessageIDs: left.Over})
 		if left.End == TurnFinished {

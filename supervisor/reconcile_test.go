@@ -593,6 +593,19 @@ func TestHeldStaysHeld(t *testing.T) {
 	testkit.Check(t, !p.s.Conversation.Held, "a human's word does not release it")
 }
 
+// TestTroublesEndWithAVerdict, also with one that only the transcript has: the Arbiter is renewed when it is due, and
+// the run does not wait for another attempt.
+func TestTroublesEndWithAVerdict(t *testing.T) {
+	p, _ := oneWorks(t, nil)
+	p.say("How far is it?")
+	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatServer, Error: "500"})
+	p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent("arbiter").AgentRef)})
+	p.hadRuled("arbiter", ruling("CONTINUE", "Patience."))
+	a := p.agent("arbiter")
+	testkit.Check(t, a.Status == AgentReady && a.Troubles+a.APIFailures == 0,
+		"it is %s, with %d troubles and %d failures", a.Status, a.Troubles, a.APIFailures)
+}
+
 // TestThoseLongGone: of agents that ended long ago only the names are kept, and later nothing, except for the
 // one whose document waits for a successor.
 func TestThoseLongGone(t *testing.T) {

@@ -107,7 +107,7 @@ func (st *step) resumed(f input.Resumed) {
 	}
 	st.Rulings.LeaveFallback(&st.out) // the Arbiter has another process, too
 	st.fire(machine.Resume, triggerData{completed: completed, was: was})
-	if st.outOfBounds() {
+	if st.Ending != nil || st.outOfBounds() { // the table may have ended it again, too: all its failures count
 		return
 	}
 	st.Changes.Again(&st.out, st.Options.Workspace)
@@ -118,10 +118,10 @@ func (st *step) resumed(f input.Resumed) {
 	st.restartWhere(func(*Agent) bool { return true })
 	st.askAgain(f.Word != "", sameRules)
 	st.Handoff.Merges.Again(&st.out)
-	st.goOn(anyDocument)
-	if f.Word != "" {
+	if f.Word != "" { // it overtakes a COMPLETE
 		st.word(contract.Say{Text: f.Word, Kept: f.Images})
 	}
+	st.goOn(anyDocument)
 	st.Lifecycle.Waking, st.Lifecycle.ReturnedAgent = true, ""
 }
 

@@ -3,7 +3,6 @@ package supervisor
 // This part of the package holds the agents of a run and their state.
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -347,14 +346,12 @@ func (a *Agent) Charge(usd float64) {
 
 // HandoffDemand is the end of every message to an Orchestrator whose context is nearly full.
 func (a *Agent) HandoffDemand() string {
+	why := fmt.Sprintf("Your context is nearly full (%.0f%% of %d tokens).", a.Context.Pct, a.Context.Window)
 	if a.ReachedLimit != "" && a.WarnedLevel != LevelCritical && !a.CompactionBlocked {
-		return fmt.Sprintf("You have reached a limit: %s. Whatever this message asks: start nothing new. "+
-			"Commit what is finished, then end this turn with kind handoff and the document. "+
-			"What is not in it is lost, so write into it what this message told you, too.", a.ReachedLimit)
+		why = "You have reached a limit: " + a.ReachedLimit + "."
 	}
-	return fmt.Sprintf("Your context is nearly full (%.0f%% of %d tokens). Whatever this message asks: start nothing "+
-		"new. Commit what is finished, then end this turn with kind handoff and the document. What is not in it is lost, "+
-		"so write into it what this message told you, too.", a.Context.Pct, a.Context.Window)
+	return why + " Whatever this message asks: start nothing new. Commit what is finished, then end this turn with " +
+		"kind handoff and the document. What is not in it is lost, so write into it what this message told you, too."
 }
 
 // editTakeover returns an agent's takeover for writing: the old value is shared with the old state.
@@ -608,14 +605,11 @@ const filesAccessed = 40
 
 // accesses notes the file that a call names.
 func (a *Agent) accesses(input json.RawMessage) {
-	var in struct {
-		File     string `json:"file_path"`
-		Notebook string `json:"notebook_path"`
-	}
-	if a.Work == nil || json.Unmarshal(input, &in) != nil || in.File+in.Notebook == "" {
+	file := bridge.FileOf(input)
+	if a.Work == nil || file == "" {
 		return
 	}
-	w, name := *a.Work, words.Head(cmp.Or(in.File, in.Notebook), 500)
+	w, name := *a.Work, words.Head(file, 500)
 	w.Accessed = append(slices.DeleteFunc(slices.Clone(w.Accessed), func(f string) bool { return f == name }), name)
 	w.Accessed = w.Accessed[max(0, len(w.Accessed)-filesAccessed):]
 	a.Work = &w

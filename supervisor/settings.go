@@ -14,20 +14,34 @@ import (
 
 // configure changes one setting of the run, and answers the command.
 func (st *step) configure(ref string, cmd contract.Configure) {
+	o := &st.Options
+	rule := func(to, text string, list *[]string) func() {
+		return func() { st.configureRule(ref, to, strings.TrimSpace(text), list) }
+	}
+	cost := func(name string, usd, limit *float64) func() {
+		return func() { st.configureCost(ref, name, *usd, limit) }
+	}
 	var given []string
-	for name, value := range map[string]string{
-		"model": cmd.Model, "permissions": cmd.Permissions, "allow": cmd.Allow, "ask": cmd.Ask, "deny": cmd.Deny,
+	var set func()
+	for _, x := range []struct {
+		name  string
+		given bool
+		set   func()
+	}{
+		{"allow", strings.TrimSpace(cmd.Allow) != "", rule("allow", cmd.Allow, &o.Allow)},
+		{"ask", strings.TrimSpace(cmd.Ask) != "", rule("ask", cmd.Ask, &o.Ask)},
+		{"deny", strings.TrimSpace(cmd.Deny) != "", rule("deny", cmd.Deny, &o.Deny)},
+		{"max_cost", cmd.MaxCost != nil, cost("max_cost", cmd.MaxCost, &o.MaxCostUSD)},
+		{"max_cost_per_agent", cmd.MaxCostPerAgent != nil,
+			cost("max_cost_per_agent", cmd.MaxCostPerAgent, &o.MaxCostPerAgent)},
+		{"max_cost_per_day", cmd.MaxCostPerDay != nil, cost("max_cost_per_day", cmd.MaxCostPerDay, &o.MaxCostPerDay)},
+		{"model", strings.TrimSpace(cmd.Model) != "", func() { st.configureModel(ref, cmd) }},
+		{"permissions", strings.TrimSpace(cmd.Permissions) != "", func() { st.configureMode(ref, cmd) }},
 	} {
-		if strings.TrimSpace(value) != "" {
-			given = append(given, name)
+		if x.given {
+			given, set = append(given, x.name), x.set
 		}
 	}
-	for name, usd := range costLimits(cmd) {
-		if usd != nil {
-			given = append(given, name)
-		}
-	}
-	slices.Sort(given)
 	switch {
 	case len(given) == 0:
 		st.out.Reject(ref, "configure changes nothing: give model, permissions, allow, ask, deny or a "+
@@ -36,29 +50,15 @@ func (st *step) configure(ref string, cmd contract.Configure) {
 		st.out.Reject(ref, "configure changes one setting at a time, and %s are given", strings.Join(given, " and "))
 	case cmd.AcceptRisk && cmd.Permissions != string(runconfig.ModeAllowAll):
 		st.out.Reject(ref, "i_accept_the_risk goes with permissions allow-all only")
-	case given[0] == "model":
-		st.configureModel(ref, cmd)
-	case cmd.ID != "":
+	case cmd.ID != "" && given[0] != "model":
 		st.out.Reject(ref, "%s holds for every agent of the run: leave out id", given[0])
-	case strings.HasPrefix(given[0], "max_cost"):
-		st.configureCost(ref, given[0], *costLimits(cmd)[given[0]])
-	case given[0] == "permissions":
-		st.configureMode(ref, cmd)
 	default:
-		st.configureRule(ref, given[0], strings.TrimSpace(cmd.Allow+cmd.Ask+cmd.Deny))
+		set()
 	}
 }
 
-// costLimits are the cost limits that a command may change.
-func costLimits(cmd contract.Configure) map[string]*float64 {
-	return map[string]*float64{"max_cost": cmd.MaxCost, "max_cost_per_agent": cmd.MaxCostPerAgent,
-		"max_cost_per_day": cmd.MaxCostPerDay}
-}
-
 // configureCost changes a cost limit.
-func (st *step) configureCost(ref, name string, usd float64) {
-	limit := map[string]*float64{"max_cost": &st.Options.MaxCostUSD, "max_cost_per_agent": &st.Options.MaxCostPerAgent,
-		"max_cost_per_day": &st.Options.MaxCostPerDay}[name]
+func (st *step) configureCost(ref, name string, usd float64, limit *float64) {
 	switch {
 	case usd < 0:
 		st.out.Reject(ref, "%s %g: must not be negative", name, usd)
@@ -122,14 +122,13 @@ func (st *step) configureMode(ref string, cmd contract.Configure) {
 	st.Permission.PolicyChanged(&st.out)
 }
 
-// configureRule adds a rule. to is the list that it is added to: allow, ask or deny.
-func (st *step) configureRule(ref, to, text string) {
+// configureRule adds a rule to a list, which is called to: allow, ask or deny.
+func (st *step) configureRule(ref, to, text string, list *[]string) {
 	rule, err := policy.ParseRule(text)
 	if err != nil {
 		st.out.Reject(ref, "%s: %s", to, err)
 		return
 	}
-	list := map[string]*[]string{"allow": &st.Options.Allow, "ask": &st.Options.Ask, "deny": &st.Options.Deny}[to]
 	if slices.Contains(*list, text) {
 		st.out.Accept(ref, to+" "+text+" is a rule already")
 		return

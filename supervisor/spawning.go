@@ -171,10 +171,10 @@ func (st *step) spawn(p SpawningPlan) *Agent {
 	}
 	st.addAgent(a, p.Brief)
 	st.emitFuse(a, contract.FuseSet)
-	var attached []ConversationAttached
+	var attached []EnvelopePart
 	if old := &p.old; old.Document != nil {
 		left := Handover{Document: old.Document, Receipts: old.Receipts, Why: old.GeneratedWhy}
-		attached = append(attached, ConversationAttached{Title: "handed over", From: old.ID, Kind: "document",
+		attached = append(attached, EnvelopePart{Title: "handed over", From: old.ID, Kind: "document",
 			Text: "## Handed over by " + old.Name + " (" + old.ID + ")\n\n" + successorText(old)})
 		attached = append(attached, partOf("checks", tallyOf(left))...)
 		st.emit(old.ID, left.Event(old.ID, a.ID))

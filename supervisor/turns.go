@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -106,13 +107,7 @@ func (st *step) routeVerdict(a *Agent, t bridge.Turn) {
 	if a.Role == RoleArbiter {
 		v, err := verdict.ParseArbiter(verdictOf(t))
 		v.To = st.idOf(v.To)
-		if t.Oversize > 0 {
-			err = oversizeVerdict(t.Oversize)
-		}
-		if err == nil {
-			err = MayRule(a, OfVerdict, v.Decision)
-		}
-		if err == nil {
+		if err = cmp.Or(oversizeVerdict(t.Oversize), err, MayRule(a, OfVerdict, v.Decision)); err == nil {
 			err = st.checkRuling(v)
 		}
 		if err != nil {
@@ -128,13 +123,7 @@ func (st *step) routeVerdict(a *Agent, t bridge.Turn) {
 		return
 	}
 	v, err := verdict.ParseOrchestrator(verdictOf(t))
-	if t.Oversize > 0 {
-		err = oversizeVerdict(t.Oversize)
-	}
-	if err == nil {
-		err = MayRule(a, OfWord, v.Kind)
-	}
-	if err != nil {
+	if err = cmp.Or(oversizeVerdict(t.Oversize), err, MayRule(a, OfWord, v.Kind)); err != nil {
 		st.correct(a, err, t)
 		return
 	}
@@ -150,8 +139,11 @@ func verdictOf(t bridge.Turn) json.RawMessage {
 	return t.Verdict
 }
 
-// oversizeVerdict is the correction for an agent whose verdict was too large to be passed on.
+// oversizeVerdict is the correction for an agent whose verdict was too large to be passed on; nil: it was not.
 func oversizeVerdict(size int) error {
+	if size <= 0 {
+		return nil
+	}
 	return &verdict.Problem{Text: fmt.Sprintf("Your verdict had %s, and at most %s are taken. Give it again in fewer "+
 		"words. Write what is long into files, and name them.",
 		words.Size(int64(size)), words.Size(bridge.MaxVerdict))}

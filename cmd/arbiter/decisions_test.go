@@ -87,14 +87,14 @@ func (r aRun) reading(want contract.Exit, stdin string, args ...string) (stdout,
 
 // aSelection is an input with a task; without a plan or a history the rules choose the planner.
 func aSelection(task string) decider.SelectAgentInput {
-	return decider.SelectAgentInput{
+	return decider.SelectAgentInput{TaskInput: decider.TaskInput{
 		Task: task, History: []decider.ExecutionSummary{},
 		AvailableAgents: []decider.AgentDescription{
 			{Name: "developer", DisplayName: "developer", WhenToUse: "to write code"},
 			{Name: "planner", DisplayName: "planner", WhenToUse: "to plan"},
 		},
 		Constraints: decider.DecisionConstraints{MaxIterations: 50, IterationsRemaining: 50, MaxConsecutiveFailures: 3},
-	}
+	}}
 }
 
 func encoded(t *testing.T, v any) json.RawMessage {
@@ -243,11 +243,10 @@ func TestDecideOnAnInput(t *testing.T) {
 	d := decodedAs[decider.Decision](t, raw)
 	testkit.Check(t, d.Mode == "planner" && d.Source == decider.ByRules, "%s", raw)
 	evaluation := string(encoded(t, decider.EvaluateProgressInput{
-		Task: "Weave", LastExecution: decider.ExecutionSummary{Agent: "developer", Status: decider.StatusFailure,
-			Iteration: 1},
-		AvailableAgents: aSelection("").AvailableAgents,
-		Constraints: decider.DecisionConstraints{MaxIterations: 50, IterationsRemaining: 49, ConsecutiveFailures: 1,
-			MaxConsecutiveFailures: 3},
+		LastExecution: decider.ExecutionSummary{Agent: "developer", Status: decider.StatusFailure, Iteration: 1},
+		TaskInput: decider.TaskInput{Task: "Weave", AvailableAgents: aSelection("").AvailableAgents,
+			Constraints: decider.DecisionConstraints{MaxIterations: 50, IterationsRemaining: 49, ConsecutiveFailures: 1,
+				MaxConsecutiveFailures: 3}},
 	}))
 	inProcess(evaluation, "decide", "--input", "-", "--decider", "rules").ended(t, "an evaluation",
 		contract.ExitComplete, "RETRY")

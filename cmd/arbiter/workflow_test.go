@@ -250,10 +250,8 @@ func TestArbitersToolCallsAreCompared(t *testing.T) {
 			Params: bridge.ToolCallParams{AgentRef: bridge.AgentRef{ID: id, Generation: 1}, Tool: tool,
 				Input: json.RawMessage(raw)}}
 	}
-	done := decider.EvaluateProgressInput{
-		Task: "Weave", LastExecution: decider.ExecutionSummary{Agent: "developer", Status: decider.StatusSuccess},
-		AvailableAgents: aSelection("").AvailableAgents, Constraints: aSelection("").Constraints,
-	}
+	done := decider.EvaluateProgressInput{TaskInput: aSelection("Weave").TaskInput,
+		LastExecution: decider.ExecutionSummary{Agent: "developer", Status: decider.StatusSuccess}}
 	r := newJournal(t,
 		calls("arbiter", "status", `{}`),
 		calls("orch-9", "spawn_orchestrator", `{"mode":"developer"}`), // not a call by the Arbiter

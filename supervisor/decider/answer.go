@@ -149,18 +149,8 @@ func quote(s string) string { return fmt.Sprintf("%q", clip(s, maxQuoted)) }
 
 // clip shortens a text to at most n characters.
 func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	seen := 0
-	cut := 0 // after n-1 characters
-	for i := range s {
-		if seen == n-1 {
-			cut = i
-		}
-		if seen++; seen > n {
-			return strings.TrimSpace(s[:cut]) + "…"
-		}
+	if r := []rune(s); len(r) > n {
+		return strings.TrimSpace(string(r[:n-1])) + "…"
 	}
 	return s
 }

@@ -58,7 +58,8 @@ func TestCachedKeys(t *testing.T) {
 	seen := map[string]string{}
 	for _, salt := range []string{"", "1:", "a", "ab", "a:b"} {
 		for _, input := range []string{"", "b", "bc", "a1:", "b:bc"} {
-			for _, in := range []Input{SelectAgentInput{Task: input}, EvaluateProgressInput{Task: input}} {
+			for _, in := range []Input{SelectAgentInput{TaskInput: TaskInput{Task: input}},
+				EvaluateProgressInput{TaskInput: TaskInput{Task: input}}} {
 				what := fmt.Sprintf("%q %q %q", in.Point(), salt, input)
 				key := Cached{Salt: salt}.key(in)
 				testkit.Check(t, seen[key] == "" && isKey(key), "%s has the key %s of %s", what, key, seen[key])
@@ -264,7 +265,7 @@ func TestKeysAreOfTheSituation(t *testing.T) {
 	testkit.Check(t, Key(SelectInput(r)) != Key(EvaluateInput(r)) &&
 		Key(SelectAgentInput{}) != Key(EvaluateProgressInput{}), "both points have one key")
 	a, b := (SelectAgentInput{}),
-		(SelectAgentInput{History: []ExecutionSummary{}, AvailableAgents: []AgentDescription{}})
+		SelectAgentInput{TaskInput: TaskInput{History: []ExecutionSummary{}, AvailableAgents: []AgentDescription{}}}
 	testkit.Check(t, Key(a) == Key(b), "an absent list and an empty one differ")
 }
 
@@ -346,7 +347,9 @@ func openDir(t *testing.T, dir string, n int) *DirStore {
 	return s
 }
 
-func keyNumber(i int) string { return Cached{}.key(SelectAgentInput{Task: fmt.Sprint(i)}) }
+func keyNumber(i int) string {
+	return Cached{}.key(SelectAgentInput{TaskInput: TaskInput{Task: fmt.Sprint(i)}})
+}
 
 func TestDirStoreOutlivesItsProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state", "decisions")

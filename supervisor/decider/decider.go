@@ -26,8 +26,7 @@ type Input interface {
 func (SelectAgentInput) Point() DecisionPoint      { return PointSelect }
 func (EvaluateProgressInput) Point() DecisionPoint { return PointEvaluate }
 
-func (in SelectAgentInput) agents() []AgentDescription      { return in.AvailableAgents }
-func (in EvaluateProgressInput) agents() []AgentDescription { return in.AvailableAgents }
+func (in TaskInput) agents() []AgentDescription { return in.AvailableAgents }
 
 // ReadInput reads the input of a point, with a function that is given where to.
 func ReadInput(p DecisionPoint, read func(any) error) (Input, error) {

@@ -18,26 +18,25 @@ const (
 // SelectAgentInput is the input for the choice of an agent (SPEC-0006, «Arbiter Input Types»). JSON names are
 // the specification's.
 type SelectAgentInput struct {
-	Task       string             `json:"task"`
-	Plan       *DecisionPlan      `json:"plan"`
-	History    []ExecutionSummary `json:"history"`
-	LastError  *ErrorContext      `json:"lastError"`
-	OpenPoints []OpenPoint        `json:"openPoints,omitempty"` // beyond the specification
-	// FailedChecks, also beyond the specification, are those that kept a COMPLETE from taking effect.
-	FailedChecks    []DecisionCheck     `json:"failedChecks,omitempty"`
-	AvailableAgents []AgentDescription  `json:"availableAgents"`
-	Constraints     DecisionConstraints `json:"constraints"`
+	TaskInput
+	LastError *ErrorContext `json:"lastError"`
 }
 
 // EvaluateProgressInput is the input for the judgement of progress.
 type EvaluateProgressInput struct {
-	Task          string             `json:"task"`
-	Plan          *DecisionPlan      `json:"plan"`
-	LastExecution ExecutionSummary   `json:"lastExecution"`
-	History       []ExecutionSummary `json:"history"`
-	OpenPoints    []OpenPoint        `json:"openPoints,omitempty"` // beyond the specification
-	FailedChecks  []DecisionCheck    `json:"failedChecks,omitempty"`
-	// AvailableAgents is beyond the specification: an evaluation may choose the next one.
+	TaskInput
+	LastExecution ExecutionSummary `json:"lastExecution"`
+}
+
+// TaskInput is the state of the task, as both inputs have it.
+type TaskInput struct {
+	Task       string             `json:"task"`
+	Plan       *DecisionPlan      `json:"plan"`
+	History    []ExecutionSummary `json:"history"`
+	OpenPoints []OpenPoint        `json:"openPoints,omitempty"` // beyond the specification
+	// FailedChecks, also beyond the specification, are those that kept a COMPLETE from taking effect.
+	FailedChecks []DecisionCheck `json:"failedChecks,omitempty"`
+	// AvailableAgents is in an evaluation beyond the specification: it may choose the next one.
 	AvailableAgents []AgentDescription  `json:"availableAgents"`
 	Constraints     DecisionConstraints `json:"constraints"`
 }

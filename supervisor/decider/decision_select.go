@@ -20,15 +20,18 @@ const filesListed = 40
 
 // SelectInput builds the input for the selection of an agent.
 func SelectInput(r DecisionRecord) SelectAgentInput {
-	past := history(r.History, selectWindow)
+	in := SelectAgentInput{TaskInput: taskInput(r, selectWindow), LastError: errorContext(r)}
 	if last, ok := r.History.lastOf(""); ok {
-		past[len(past)-1].Document = last.Document
+		in.History[len(in.History)-1].Document = last.Document
 	}
-	return SelectAgentInput{
+	return in
+}
+
+func taskInput(r DecisionRecord, window int) TaskInput {
+	return TaskInput{
 		Task:            strings.ToValidUTF8(r.Task, "\uFFFD"),
 		Plan:            plan(r.Steps),
-		History:         past,
-		LastError:       errorContext(r),
+		History:         history(r.History, window),
 		OpenPoints:      openDecisionPoints(r),
 		FailedChecks:    r.Failed,
 		AvailableAgents: agents(r),
@@ -39,15 +42,7 @@ func SelectInput(r DecisionRecord) SelectAgentInput {
 // EvaluateInput builds the input for the judgement of progress. The judged execution is the last one of the history,
 // or of the agent whose work is judged; its full output is included.
 func EvaluateInput(r DecisionRecord) EvaluateProgressInput {
-	in := EvaluateProgressInput{
-		Task:            strings.ToValidUTF8(r.Task, "\uFFFD"),
-		Plan:            plan(r.Steps),
-		History:         history(r.History, evaluateWindow),
-		OpenPoints:      openDecisionPoints(r),
-		FailedChecks:    r.Failed,
-		AvailableAgents: agents(r),
-		Constraints:     constraints(r),
-	}
+	in := EvaluateProgressInput{TaskInput: taskInput(r, evaluateWindow)}
 	if last, ok := r.History.lastOf(r.Judged); ok {
 		in.LastExecution = evaluated(last)
 	}

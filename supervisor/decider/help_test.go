@@ -130,8 +130,8 @@ func Key(in Input) string { return Cached{}.key(in) }
 
 // begins is the input of a task of which nothing exists yet.
 func begins() SelectAgentInput {
-	return SelectAgentInput{Task: "A task.", History: []ExecutionSummary{}, AvailableAgents: []AgentDescription{{
-		Name: "developer", DisplayName: "developer", WhenToUse: "For changes."}}}
+	return SelectAgentInput{TaskInput: TaskInput{Task: "A task.", History: []ExecutionSummary{},
+		AvailableAgents: []AgentDescription{{Name: "developer", DisplayName: "developer", WhenToUse: "For changes."}}}}
 }
 
 // sampleInput is the input of a task in progress.

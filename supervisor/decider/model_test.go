@@ -287,8 +287,8 @@ func FuzzParseDecision(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		for _, in := range []Input{SelectAgentInput{AvailableAgents: builtIn()},
-			EvaluateProgressInput{AvailableAgents: builtIn()}} {
+		for _, in := range []Input{SelectAgentInput{TaskInput: TaskInput{AvailableAgents: builtIn()}},
+			EvaluateProgressInput{TaskInput: TaskInput{AvailableAgents: builtIn()}}} {
 			p := in.Point()
 			d, err := parseDecision(raw, p, builtIn())
 			var wrong *AnswerError

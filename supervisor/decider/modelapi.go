@@ -30,7 +30,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -264,18 +263,6 @@ func (c APIConfig) check() error {
 	return nil
 }
 
-// hostOf is the host of an address, for messages.
-func hostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "the server"
-	}
-	if host, port, err := net.SplitHostPort(u.Host); err == nil && (port == "443" || port == "80") {
-		return host
-	}
-	return u.Host
-}
-
 // Default models of the providers themselves: small ones.
 const (
 	OpenAIModel    = "gpt-4.1-mini"
@@ -340,8 +327,13 @@ func (e *APIError) RetryAfter() time.Duration { return e.after }
 // failed sets the address of an error.
 func (c *APIClient) failed(e *APIError) *APIError {
 	u, err := url.Parse(c.endpoint)
-	if e.where = hostOf(c.endpoint); err == nil {
-		e.where += u.Path
+	if err != nil {
+		e.where = "the server"
+		return e
+	}
+	e.where = u.Host + u.Path
+	if host, port, err := net.SplitHostPort(u.Host); err == nil && (port == "443" || port == "80") {
+		e.where = host + u.Path
 	}
 	return e
 }
@@ -354,9 +346,6 @@ func (c *APIClient) shown(text string) string {
 // unreached says why no response came.
 func (c *APIClient) unreached(ctx context.Context, err error) error {
 	var dns *net.DNSError
-	var authority x509.UnknownAuthorityError
-	var hostname x509.HostnameError
-	var invalid x509.CertificateInvalidError
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	e := &APIError{kind: serverKind, what: c.shown(reason(err)), err: err}
@@ -368,8 +357,7 @@ func (c *APIClient) unreached(ctx context.Context, err error) error {
 		e.what = "the server closed the connection before the answer was whole"
 	case errors.As(err, &dns) && dns.IsNotFound:
 		e.kind, e.hint = hopelessKind, "check --decider-base-url and the proxy (HTTPS_PROXY, NO_PROXY)"
-	case errors.As(err, &authority), errors.As(err, &hostname), errors.As(err, &invalid),
-		errors.As(err, &certificate):
+	case errors.As(err, &certificate):
 		e.kind, e.what = hopelessKind, "the server's TLS certificate is not accepted: "+e.what
 		e.hint = "check --decider-base-url; for a certificate authority of your own, set SSL_CERT_FILE"
 	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
@@ -530,57 +518,59 @@ type object = map[string]any
 
 // parameter is a member of a request that some models refuse.
 type parameter struct {
-	name    string // as refusals name it
+	name    string // as refusals name it; empty: it is not refused
 	label   string // describes what is left out then
-	into    func(body object)
-	instead *parameter // what is sent instead; nil: nothing
+	member  string // of the request; of its output_config behind that name and a dot
+	value   any
+	instead string // the member that has the value then; empty: none
 }
 
 // parameters are those of the settings, in the order in which a refusal is searched for them.
 func (c APIConfig) parameters(schema []byte) []parameter {
 	var list []parameter
-	add := func(name, label string, value any) {
-		list = append(list, parameter{name: name, label: label, into: func(b object) { b[name] = value }})
+	add := func(name, label, member string, value any) {
+		list = append(list, parameter{name: name, label: label, member: member, value: value})
 	}
 	if c.Temperature != nil {
-		add("temperature", "temperature", *c.Temperature)
+		add("temperature", "temperature", "temperature", *c.Temperature)
 	}
+	limit := parameter{member: "max_tokens", value: c.MaxTokens}
 	if c.Provider == APIAnthropic {
 		if c.Effort != "" {
-			list = append(list, parameter{name: "effort", label: "effort", into: outputConfig("effort", c.Effort)})
+			add("effort", "effort", "output_config.effort", c.Effort)
 		}
 		if len(schema) > 0 {
-			format := object{"type": "json_schema", "schema": json.RawMessage(schema)}
-			list = append(list, parameter{name: "output_config", label: "output schema",
-				into: outputConfig("format", format)})
+			add("output_config", "output schema", "output_config.format",
+				object{"type": "json_schema", "schema": json.RawMessage(schema)})
 		}
-		return append(list, parameter{into: func(b object) { b["max_tokens"] = c.MaxTokens }})
+		return append(list, limit)
 	}
 	if c.Effort != "" {
-		add("reasoning_effort", "effort", c.Effort)
+		add("reasoning_effort", "effort", "reasoning_effort", c.Effort)
 	}
 	if len(schema) > 0 {
-		add("response_format", "output schema", object{"type": "json_schema",
+		add("response_format", "output schema", "response_format", object{"type": "json_schema",
 			"json_schema": object{"name": "decision", "schema": json.RawMessage(schema)}})
 	}
 	// The API itself has a new name for it, which its own models require; other servers know the old one.
-	names := []string{"max_tokens", "max_completion_tokens"}
+	limit.instead = "max_completion_tokens"
 	if c.BaseURL == "" {
-		slices.Reverse(names)
+		limit.member, limit.instead = limit.instead, limit.member
 	}
-	other := parameter{name: "", into: func(b object) { b[names[1]] = c.MaxTokens }}
-	return append(list, parameter{name: names[0], into: func(b object) { b[names[0]] = c.MaxTokens }, instead: &other})
+	limit.name = limit.member
+	return append(list, limit)
 }
 
-// outputConfig sets a member of a Messages request's output_config.
-func outputConfig(name string, value any) func(object) {
-	return func(b object) {
-		config, ok := b["output_config"].(object)
-		if !ok {
-			config = object{}
-			b["output_config"] = config
-		}
-		config[name] = value
+// into adds the parameter to a request.
+func (p parameter) into(body object) {
+	outer, inner, nested := strings.Cut(p.member, ".")
+	switch {
+	case !nested:
+		body[outer] = p.value
+	case body[outer] == nil:
+		body[outer] = object{inner: p.value}
+	default:
+		body[outer].(object)[inner] = p.value
 	}
 }
 
@@ -599,10 +589,10 @@ func (c APIConfig) body(q Question, refused []string) ([]byte, []parameter, erro
 	var sent []parameter
 	for _, p := range c.parameters(q.Schema) {
 		if p.name != "" && slices.Contains(refused, p.name) {
-			if p.instead == nil {
+			if p.instead == "" {
 				continue
 			}
-			p = *p.instead
+			p.name, p.member = "", p.instead
 		}
 		p.into(b)
 		sent = append(sent, p)
@@ -635,10 +625,13 @@ func refusedBy(text string, sent []parameter) *parameter {
 	return &sent[i]
 }
 
-// chatResponse is the part of a chat.completion that is read.
-type chatResponse struct {
-	Model   string `json:"model"`
-	Choices []struct {
+// apiResponse is the part of a response that is read: of a chat.completion, or of a message.
+type apiResponse struct {
+	Model      string          `json:"model"`
+	Error      json.RawMessage `json:"error"` // some gateways answer 200 with an error
+	StopReason string          `json:"stop_reason"`
+	Content    text            `json:"content"`
+	Choices    []struct {
 		FinishReason string `json:"finish_reason"`
 		Message      struct {
 			Content text   `json:"content"`
@@ -646,26 +639,12 @@ type chatResponse struct {
 		} `json:"message"`
 	} `json:"choices"`
 	Usage struct {
+		Usage
 		Prompt     int `json:"prompt_tokens"`
 		Completion int `json:"completion_tokens"`
 		Details    struct {
 			Cached int `json:"cached_tokens"`
 		} `json:"prompt_tokens_details"`
-	} `json:"usage"`
-	Error json.RawMessage `json:"error"` // some gateways answer 200 with an error
-}
-
-// messagesResponse is the part of a message that is read.
-type messagesResponse struct {
-	Model      string          `json:"model"`
-	StopReason string          `json:"stop_reason"`
-	Content    text            `json:"content"`
-	Error      json.RawMessage `json:"error"`
-	Usage      struct {
-		Input         int `json:"input_tokens"`
-		Output        int `json:"output_tokens"`
-		CacheRead     int `json:"cache_read_input_tokens"`
-		CacheCreation int `json:"cache_creation_input_tokens"`
 	} `json:"usage"`
 }
 
@@ -699,29 +678,19 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 
 // read turns the body of a response into an answer.
 func (c *APIClient) read(body []byte, header http.Header) (Answer, error) {
-	var a Answer
-	var stop, refusal string
-	var failure json.RawMessage
-	var err error
+	var r apiResponse
+	err := json.Unmarshal(body, &r)
+	a, stop, refusal := Answer{Model: r.Model, Text: string(r.Content), Usage: r.Usage.Usage}, r.StopReason, ""
 	if c.config.Provider == OpenAI {
-		var r chatResponse
-		if err = json.Unmarshal(body, &r); err == nil {
-			failure, a.Model = r.Error, r.Model
-			a.Usage = Usage{Input: r.Usage.Prompt - r.Usage.Details.Cached, Output: r.Usage.Completion,
-				CacheRead: r.Usage.Details.Cached}
-			if len(r.Choices) > 0 {
-				first := r.Choices[0]
-				a.Text, stop, refusal = string(first.Message.Content), first.FinishReason, first.Message.Refusal
-			}
-		}
-	} else {
-		var r messagesResponse
-		if err = json.Unmarshal(body, &r); err == nil {
-			failure, a.Model, stop, a.Text = r.Error, r.Model, r.StopReason, string(r.Content)
-			a.Usage = Usage{Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead,
-				CacheCreation: r.Usage.CacheCreation}
+		a.Text, stop = "", ""
+		a.Usage = Usage{Input: r.Usage.Prompt - r.Usage.Details.Cached, Output: r.Usage.Completion,
+			CacheRead: r.Usage.Details.Cached}
+		if len(r.Choices) > 0 {
+			first := r.Choices[0]
+			a.Text, stop, refusal = string(first.Message.Content), first.FinishReason, first.Message.Refusal
 		}
 	}
+	a.Usage.CostUSD = 0 // no server is believed what it costs
 	for _, n := range []*int{&a.Usage.Input, &a.Usage.Output, &a.Usage.CacheRead, &a.Usage.CacheCreation} {
 		*n = max(*n, 0)
 	}
@@ -732,7 +701,7 @@ func (c *APIClient) read(body []byte, header http.Header) (Answer, error) {
 		return Answer{}, c.failed(&APIError{status: http.StatusOK, kind: serverKind,
 			what: "the answer is not what this API answers" + kindOf(header, body),
 			hint: "check --decider-base-url and --decider-provider"})
-	case len(failure) > 0 && string(failure) != "null":
+	case len(r.Error) > 0 && string(r.Error) != "null":
 		return a, c.failed(&APIError{status: http.StatusOK, kind: serverKind, what: c.errorText(body)})
 	case refusal != "":
 		return a, c.failed(&APIError{status: http.StatusOK, kind: refusedKind,

@@ -528,13 +528,15 @@ func collect(t reflect.Type, found map[string]string) {
 	}
 	var names []string
 	for _, f := range reflect.VisibleFields(t) {
-		if f.IsExported() {
+		if f.IsExported() && !f.Anonymous {
 			names = append(names, f.Name)
 		}
 	}
 	found[t.String()] = strings.Join(names, ", ")
 	for _, f := range reflect.VisibleFields(t) {
-		collect(f.Type, found)
+		if !f.Anonymous {
+			collect(f.Type, found)
+		}
 	}
 }
 
@@ -568,8 +570,8 @@ func (s *PromptSet) try(name string) error {
 // everything does.
 func samples(name string) (list []any) {
 	for _, everything := range []bool{false, true} {
-		in := SelectAgentInput{Task: "A task.", AvailableAgents: []AgentDescription{{Name: "developer",
-			DisplayName: "developer", WhenToUse: "For changes."}}}
+		in := SelectAgentInput{TaskInput: TaskInput{Task: "A task.", AvailableAgents: []AgentDescription{{Name: "developer",
+			DisplayName: "developer", WhenToUse: "For changes."}}}}
 		var last ExecutionSummary
 		fill(reflect.ValueOf(&last).Elem())
 		if everything {
@@ -581,9 +583,7 @@ func samples(name string) (list []any) {
 		case selectFile:
 			list = append(list, selectData(in))
 		case evaluateFile:
-			list = append(list, evaluateData{Task: in.Task, Plan: in.Plan, LastExecution: last, History: in.History,
-				OpenPoints: in.OpenPoints, FailedChecks: in.FailedChecks, AvailableAgents: in.AvailableAgents,
-				Constraints: in.Constraints})
+			list = append(list, evaluateData{TaskInput: in.TaskInput, LastExecution: last})
 		case briefFile:
 			list = append(list,
 				briefData{selectData: selectData(in), Step: step, Mode: "developer", Reason: "It is next."})

@@ -51,10 +51,7 @@ func rendered(t *testing.T, s *PromptSet, in SelectAgentInput) map[string]string
 	system, prompt, err := s.Prompt(in)
 	note("system of select.md", system, err)
 	note("select.md", prompt, err)
-	judged := EvaluateProgressInput{
-		Task: in.Task, Plan: in.Plan, History: in.History, AvailableAgents: in.AvailableAgents,
-		Constraints: in.Constraints,
-	}
+	judged := EvaluateProgressInput{TaskInput: in.TaskInput}
 	if n := len(in.History); n > 0 {
 		judged.LastExecution = in.History[n-1]
 	}
@@ -195,10 +192,10 @@ func TestBadTemplatesAreReported(t *testing.T) {
 		// a task that begins has no plan
 		{"brief.md", "{{.Plan.CurrentStepIndex}}",
 			"there may be nothing to have a CurrentStepIndex: put it into {{with …}} … {{end}}"},
-		{"brief.md", "{{.Lost}}", "there is no Lost here, but Task, Plan, History, LastError, OpenPoints, FailedChecks, " +
-			"AvailableAgents, Constraints, Step, Mode, Reason, Message, Aside"},
-		{"select.md", "{{.Lost}}", "there is no Lost here, but Task, Plan, History, LastError, OpenPoints, FailedChecks, " +
-			"AvailableAgents, Constraints"},
+		{"brief.md", "{{.Lost}}", "there is no Lost here, but Task, Plan, History, OpenPoints, FailedChecks, " +
+			"AvailableAgents, Constraints, LastError, Step, Mode, Reason, Message, Aside"},
+		{"select.md", "{{.Lost}}", "there is no Lost here, but Task, Plan, History, OpenPoints, FailedChecks, " +
+			"AvailableAgents, Constraints, LastError"},
 		{"evaluate.md", "{{range .History}}{{.Task}}{{end}}", "there is no Task here, but Agent, Iteration, Status, "},
 		{"select.md", "{{range .AvailableAgents}}{{.Tools.All}}{{end}}", "there is no All here, but Allowed, Blocked"},
 		{"select.md", "", "select.md renders nothing (remove the file"},

@@ -266,7 +266,7 @@ func TestRulesNeverCompleteOverOpenWork(t *testing.T) {
 			"Is it wanted? (reviewer)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			in := EvaluateProgressInput{Task: "t", Plan: c.plan, OpenPoints: c.open}
+			in := EvaluateProgressInput{TaskInput: TaskInput{Task: "t", Plan: c.plan, OpenPoints: c.open}}
 			for i, name := range strings.Fields(c.worked) {
 				in.History = append(in.History,
 					ExecutionSummary{Agent: name, Iteration: i + 1, Status: StatusSuccess})
@@ -281,8 +281,7 @@ func TestRulesNeverCompleteOverOpenWork(t *testing.T) {
 				"evaluated: %s, aside %v (%s), want %s", got, evaluated.Aside, evaluated.Reason, c.want)
 			testkit.Check(t, !clear, "it is called clear: a model would not be asked")
 			testkit.Includes(t, "it says, and not", evaluated.Message+evaluated.Summary, c.says)
-			selected, _ := SelectAgentInput{Task: "t", Plan: c.plan, History: in.History,
-				OpenPoints: c.open, AvailableAgents: in.AvailableAgents}.Rule()
+			selected, _ := SelectAgentInput{TaskInput: in.TaskInput}.Rule()
 			testkit.Same(t, fmt.Sprintf("selected: %+v", selected), c.want == Complete, selected.Decision == Complete)
 		})
 	}

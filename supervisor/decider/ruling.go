@@ -33,8 +33,8 @@ func (in EvaluateProgressInput) Rule() (d Decision, clear bool) {
 	if n := len(history); last.Agent != "" && (n == 0 || !same(history[n-1], last)) {
 		history = append(history[:n:n], last)
 	}
-	s := standing{Plan: in.Plan, History: history, AvailableAgents: in.AvailableAgents, OpenPoints: in.OpenPoints,
-		FailedChecks: in.FailedChecks, Constraints: in.Constraints}.whole()
+	in.History = history
+	s := standing{TaskInput: in.TaskInput}.whole()
 	if failed(last.Status) {
 		return s.recover(troubleIn(last))
 	}

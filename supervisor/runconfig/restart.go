@@ -3,12 +3,12 @@ package runconfig
 // This part of the package decides what happens after an agent's process has ended: Arbiter restarts the
 // agent, now or later, gives it a fresh session, or parks it until a person decides.
 //
-// [DecideRestart] is a pure function of the policy, the history of the run, the exit and the time. Jitter is a hash of
+// [DecideRestart] is a pure function of the policy, the history of the run and the exit. Jitter is a hash of
 // the exit's Seed, so that replaying the same inputs gives the same decisions. The caller adds each decision
 // that it carries out to the history:
 //
-//	d := DecideRestart(policy, history, exit, now)
-//	history = history.Add(policy, d.Entry(exit, now), now)
+//	d := DecideRestart(policy, history, exit)
+//	history = history.Add(policy, d.Entry(exit))
 //
 // # Guarantees
 //
@@ -38,7 +38,7 @@ import (
 type RestartExit struct {
 	Agent    string
 	Class    RestartClass
-	At       time.Time // zero = now
+	At       time.Time // now
 	ResetsAt time.Time // when a usage limit ends; zero = not stated
 	Seed     string    // of the jitter, such as run, agent and generation
 	Reason   string    // what is known about it, in a few words
@@ -47,13 +47,11 @@ type RestartExit struct {
 // RestartAction is what happens to the agent.
 type RestartAction string
 
-// Actions. Restart and Wait both start the agent again after the delay, on its session; Wait means that nothing
-// is broken.
+// Actions. All but Park start the agent again after the delay.
 const (
-	RestartSession RestartAction = "restart"
-	RestartFresh   RestartAction = "fresh" // a new session; the supervisor reports to it what the old one knew
-	RestartWait    RestartAction = "wait"
-	RestartPark    RestartAction = "park" // nothing is started until a person asks for it
+	RestartSession RestartAction = "restart" // on its session
+	RestartFresh   RestartAction = "fresh"   // a new session; the supervisor reports to it what the old one knew
+	RestartPark    RestartAction = "park"    // nothing is started until a person asks for it
 )
 
 // RestartDecision is the answer to an exit.
@@ -65,47 +63,37 @@ type RestartDecision struct {
 }
 
 // Entry is the entry for the history once the decision is carried out.
-func (d RestartDecision) Entry(e RestartExit, now time.Time) RestartAttempt {
-	a := RestartAttempt{Agent: e.Agent, Class: e.Class, At: e.at(now)}
+func (d RestartDecision) Entry(e RestartExit) RestartAttempt {
+	a := RestartAttempt{Agent: e.Agent, Class: e.Class, At: e.At.Round(0)}
 	if d.Starts() {
-		a.StartAt = now.Round(0).Add(d.Delay)
+		a.StartAt = a.At.Add(d.Delay)
 	}
 	return a
 }
 
 // Starts reports whether the agent is started again.
-func (d RestartDecision) Starts() bool {
-	return d.Action == RestartSession || d.Action == RestartFresh || d.Action == RestartWait
-}
-
-func (e RestartExit) at(now time.Time) time.Time {
-	if e.At.IsZero() || e.At.After(now) {
-		return now.Round(0)
-	}
-	return e.At.Round(0)
-}
+func (d RestartDecision) Starts() bool { return d.Action != RestartPark }
 
 // DecideRestart decides what happens to the agent whose process ended. The history must not contain this exit yet.
-func DecideRestart(p RestartPolicy, h RestartHistory, e RestartExit, now time.Time) RestartDecision {
-	now = now.Round(0) // wall time only: replaying the journal has no other
-	e.At = e.at(now)
-	h = slices.Clone(h).Trim(p, now) // as it is seen from now
+func DecideRestart(p RestartPolicy, h RestartHistory, e RestartExit) RestartDecision {
+	e.At = e.At.Round(0)              // wall time only: replaying the journal has no other
+	h = slices.Clone(h).Trim(p, e.At) // as it is seen from now
 	switch e.Class {
 	case CouldNotStart, HookRefused:
 		return park(e, 1, e.Class.traits().words)
 	case InvalidResume:
-		return p.invalidResume(h, e, now)
+		return p.invalidResume(h, e)
 	case RestartOverload:
-		return p.passing(h, e, now, p.OverloadBase, p.Horizon)
+		return p.passing(h, e, p.OverloadBase, p.Horizon)
 	case HostUnreachable:
-		return p.passing(h, e, now, p.Base, p.HostHorizon)
+		return p.passing(h, e, p.Base, p.HostHorizon)
 	case UsageLimit:
-		return p.usageLimit(h, e, now)
+		return p.usageLimit(h, e)
 	}
-	return p.failure(h, e, now)
+	return p.failure(h, e)
 }
 
-func (p RestartPolicy) failure(h RestartHistory, e RestartExit, now time.Time) RestartDecision {
+func (p RestartPolicy) failure(h RestartHistory, e RestartExit) RestartDecision {
 	n := 1 + len(h.row(p, e, RestartClass.failure))
 	recent := 1 + h.failures(e.Agent, e.At.Add(-p.Window))
 	switch {
@@ -115,7 +103,7 @@ func (p RestartPolicy) failure(h RestartHistory, e RestartExit, now time.Time) R
 		return park(e, n, fmt.Sprintf("%d failures in a row", n))
 	}
 	delay := scale(p.backoff(p.Base, p.Cap, n), e.jitter(n))
-	return p.start(h, e, now, now.Add(delay), RestartDecision{
+	return p.start(h, e, e.At.Add(delay), RestartDecision{
 		Action: RestartSession, Attempt: n,
 		Reason: fmt.Sprintf("%s, failure %d of %d", e.what(), recent, p.Intensity),
 	})
@@ -123,7 +111,7 @@ func (p RestartPolicy) failure(h RestartHistory, e RestartExit, now time.Time) R
 
 // invalidResume begins a new session once. A new session has no history that could be refused, so a second time
 // before it has answered means that our assumption about the cause is wrong.
-func (p RestartPolicy) invalidResume(h RestartHistory, e RestartExit, now time.Time) RestartDecision {
+func (p RestartPolicy) invalidResume(h RestartHistory, e RestartExit) RestartDecision {
 	row := h.row(p, e, func(c RestartClass) bool { return c == InvalidResume })
 	n := 1 + len(row)
 	switch {
@@ -132,34 +120,32 @@ func (p RestartPolicy) invalidResume(h RestartHistory, e RestartExit, now time.T
 	case n > 1 && !row[0].Answered:
 		return park(e, n, "session refused again")
 	}
-	return p.start(h, e, now, now, RestartDecision{
+	return p.start(h, e, e.At, RestartDecision{
 		Action: RestartFresh, Attempt: n, Reason: e.what() + ", begun afresh",
 	})
 }
 
 // passing waits for what passes by itself, for as long as horizon. It waits at least half of the back-off: the horizon
 // must not be used up by quick attempts at what needs fewer.
-func (p RestartPolicy) passing(
-	h RestartHistory, e RestartExit, now time.Time, base, horizon time.Duration,
-) RestartDecision {
+func (p RestartPolicy) passing(h RestartHistory, e RestartExit, base, horizon time.Duration) RestartDecision {
 	row := h.row(p, e, func(c RestartClass) bool { return c == e.Class })
 	n := 1 + len(row)
 	if n > 1 && e.At.Sub(row[len(row)-1].At) >= horizon {
 		return park(e, n, fmt.Sprintf("%s, still after %s", e.Class.traits().words, terse(horizon)))
 	}
 	delay := scale(p.backoff(base, p.Cap, n), (1+e.jitter(n))/2)
-	return p.start(h, e, now, now.Add(delay), RestartDecision{Action: RestartWait, Attempt: n, Reason: e.what()})
+	return p.start(h, e, e.At.Add(delay), RestartDecision{Action: RestartSession, Attempt: n, Reason: e.what()})
 }
 
-func (p RestartPolicy) usageLimit(h RestartHistory, e RestartExit, now time.Time) RestartDecision {
+func (p RestartPolicy) usageLimit(h RestartHistory, e RestartExit) RestartDecision {
 	row := h.row(p, e, func(c RestartClass) bool { return c == UsageLimit })
 	n := 1 + len(row)
 	if !p.WaitForLimits {
-		return park(e, n, "usage limit"+e.resets(now))
+		return park(e, n, "usage limit"+e.resets())
 	}
 	jitter := scale(p.ResetJitter, e.jitter(n))
 	var wait time.Duration
-	switch ahead := e.ResetsAt.Sub(now); {
+	switch ahead := e.ResetsAt.Sub(e.At); {
 	case !e.ResetsAt.IsZero() && ahead > 0:
 		if wait = ahead; ahead <= p.MaxWait {
 			wait = min(ahead+jitter, p.MaxWait)
@@ -179,22 +165,22 @@ func (p RestartPolicy) usageLimit(h RestartHistory, e RestartExit, now time.Time
 		wait = min(wait+jitter, p.MaxWait)
 	}
 	if wait > p.MaxWait {
-		return park(e, n, "usage limit"+e.resets(now))
+		return park(e, n, "usage limit"+e.resets())
 	}
-	d := p.start(h, e, now, now.Add(wait), RestartDecision{
-		Action: RestartWait, Attempt: n, Reason: e.what() + e.resets(now),
+	d := p.start(h, e, e.At.Add(wait), RestartDecision{
+		Action: RestartSession, Attempt: n, Reason: e.what() + e.resets(),
 	})
 	if d.Delay > p.MaxWait {
-		return park(e, n, "usage limit"+e.resets(now))
+		return park(e, n, "usage limit"+e.resets())
 	}
 	return d
 }
 
 // start determines the time of the start: due, or later if the agent was started too often, or if others start
 // at that time.
-func (p RestartPolicy) start(h RestartHistory, e RestartExit, now, due time.Time, d RestartDecision) RestartDecision {
+func (p RestartPolicy) start(h RestartHistory, e RestartExit, due time.Time, d RestartDecision) RestartDecision {
 	due = h.slot(p, e.Class, h.room(p, e.Agent, due))
-	d.Delay = max(0, due.Sub(now))
+	d.Delay = max(0, due.Sub(e.At))
 	return d
 }
 
@@ -216,12 +202,12 @@ func (e RestartExit) what() string {
 }
 
 // resets is the time of the reset, with the day if that is more than a day away.
-func (e RestartExit) resets(now time.Time) string {
+func (e RestartExit) resets() string {
 	if e.ResetsAt.IsZero() {
 		return ""
 	}
 	layout := "15:04 MST"
-	if d := e.ResetsAt.Sub(now); d < 0 || d > 23*time.Hour {
+	if d := e.ResetsAt.Sub(e.At); d < 0 || d > 23*time.Hour {
 		layout = "2006-01-02 15:04 MST"
 	}
 	return ", resets at " + e.ResetsAt.Format(layout)
@@ -282,11 +268,11 @@ const maxHistory = 4096
 // RestartHistory are the attempts of all agents of a run, oldest first.
 type RestartHistory []RestartAttempt
 
-// Add returns the history with one more attempt, trimmed. The receiver's array may be reused: use only the
+// Add returns the history with an attempt that is made now, trimmed. The receiver's array may be reused: use only the
 // result.
-func (h RestartHistory) Add(p RestartPolicy, a RestartAttempt, now time.Time) RestartHistory {
+func (h RestartHistory) Add(p RestartPolicy, a RestartAttempt) RestartHistory {
 	a.At, a.StartAt = a.At.Round(0), a.StartAt.Round(0)
-	return append(h, a).Trim(p, now)
+	return append(h, a).Trim(p, a.At)
 }
 
 // Answered returns the history with the note that an agent's session has done a turn.

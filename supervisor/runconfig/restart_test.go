@@ -38,8 +38,10 @@ func others(n int, c RestartClass, delay time.Duration) RestartHistory {
 func TestDecide(t *testing.T) {
 	const s, m = time.Second, time.Minute
 	type past = RestartHistory
-	end := func(c RestartClass, reason string) RestartExit { return RestartExit{Class: c, Reason: reason} }
-	limit := func(resets time.Time) RestartExit { return RestartExit{Class: UsageLimit, ResetsAt: resets} }
+	end := func(c RestartClass, reason string) RestartExit {
+		return RestartExit{Class: c, At: noon, Reason: reason}
+	}
+	limit := func(resets time.Time) RestartExit { return RestartExit{Class: UsageLimit, At: noon, ResetsAt: resets} }
 	policies := map[string]func(*RestartPolicy){
 		"limit unknown, waited enough":    func(p *RestartPolicy) { p.LimitBase = 16 * m },
 		"limits are not waited for":       func(p *RestartPolicy) { p.WaitForLimits = false },
@@ -95,40 +97,40 @@ func TestDecide(t *testing.T) {
 			"parked: a hook of the settings refuses its messages: no"},
 		{"invalid resume after a long run", past{was(InvalidResume, 6*m, 0)}, end(InvalidResume, ""), RestartFresh, 0,
 			0, 1, ""},
-		{"overload", nil, end(RestartOverload, ""), RestartWait, 5 * s, 10 * s, 1, "the API is overloaded"},
+		{"overload", nil, end(RestartOverload, ""), RestartSession, 5 * s, 10 * s, 1, "the API is overloaded"},
 		{"overload, third", past{was(RestartOverload, m, 10*s), was(RestartOverload, 30*s, 20*s)},
-			end(RestartOverload, ""), RestartWait, 20 * s, 40 * s, 3, ""},
+			end(RestartOverload, ""), RestartSession, 20 * s, 40 * s, 3, ""},
 		{"overload just before the horizon", past{was(RestartOverload, 10*m-s, 5*m), was(RestartOverload, 2*m, 10*s)},
-			end(RestartOverload, ""), RestartWait, 20 * s, 40 * s, 3, ""},
+			end(RestartOverload, ""), RestartSession, 20 * s, 40 * s, 3, ""},
 		{"overload beyond the horizon", past{was(RestartOverload, 10*m, 6*m), was(RestartOverload, 2*m, 10*s)},
 			end(RestartOverload, ""), RestartPark, 0, 0, 3, "overloaded, still after 10m"},
 		{"overload is not a crash",
 			past{was(RestartOverload, 50*s, s), was(RestartOverload, 40*s, s), was(RestartOverload, 30*s, s),
 				was(RestartOverload, 20*s, s)},
 			end(RestartCrash, ""), RestartSession, 0, s, 1, ""},
-		{"host out of reach", nil, end(HostUnreachable, "refused"), RestartWait, s / 2, s, 1,
+		{"host out of reach", nil, end(HostUnreachable, "refused"), RestartSession, s / 2, s, 1,
 			"out of reach (refused)"},
 		{"host out of reach after many attempts", slices.Repeat(past{was(HostUnreachable, m, 30*s)}, 40),
-			end(HostUnreachable, ""), RestartWait, 150 * s, 5 * m, 41, ""},
+			end(HostUnreachable, ""), RestartSession, 150 * s, 5 * m, 41, ""},
 		{"host out of reach beyond the horizon",
 			past{was(HostUnreachable, 6*time.Hour, 6*time.Hour-3*m), was(HostUnreachable, 2*m, s)},
 			end(HostUnreachable, "refused"), RestartPark, 0, 0, 3, "parked: out of reach, still after 6h0m: refused"},
-		{"limit with reset", nil, limit(at(3 * time.Hour)), RestartWait, 3 * time.Hour, 3*time.Hour + 15*s, 1,
+		{"limit with reset", nil, limit(at(3 * time.Hour)), RestartSession, 3 * time.Hour, 3*time.Hour + 15*s, 1,
 			"usage limit, resets at 15:00 UTC"},
-		{"limit with reset in a moment", nil, limit(at(1)), RestartWait, 0, 15*s + 1, 1, ""},
-		{"limit with reset at the edge", nil, limit(at(6 * time.Hour)), RestartWait, 6 * time.Hour, 6 * time.Hour, 1,
+		{"limit with reset in a moment", nil, limit(at(1)), RestartSession, 0, 15*s + 1, 1, ""},
+		{"limit with reset at the edge", nil, limit(at(6 * time.Hour)), RestartSession, 6 * time.Hour, 6 * time.Hour, 1,
 			""},
 		{"limit with reset too late", nil, limit(at(6*time.Hour + 1)), RestartPark, 0, 0, 1,
 			"parked: usage limit, resets at 18:00 UTC"},
 		{"limit nine days ahead", nil, limit(at(9 * 24 * time.Hour)), RestartPark, 0, 0, 1,
 			"resets at 2026-11-30 12:00 UTC"},
 		{"limit, reset absurd", nil, limit(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)), RestartPark, 0, 0, 1, ""},
-		{"limit, reset in the past", nil, limit(at(-time.Hour)), RestartWait, 5 * s, 20 * s, 1, ""},
-		{"limit, reset in the past again", past{was(UsageLimit, m, 10*s)}, limit(at(-time.Hour)), RestartWait, 10 * m,
+		{"limit, reset in the past", nil, limit(at(-time.Hour)), RestartSession, 5 * s, 20 * s, 1, ""},
+		{"limit, reset in the past again", past{was(UsageLimit, m, 10*s)}, limit(at(-time.Hour)), RestartSession, 10 * m,
 			10*m + 15*s, 2, ""},
-		{"limit unknown", nil, end(UsageLimit, ""), RestartWait, 5 * m, 5*m + 15*s, 1, "usage limit"},
+		{"limit unknown", nil, end(UsageLimit, ""), RestartSession, 5 * m, 5*m + 15*s, 1, "usage limit"},
 		{"limit unknown, third", past{was(UsageLimit, 16*m, 5*m), was(UsageLimit, 11*m, 10*m)}, end(UsageLimit, ""),
-			RestartWait, 20 * m, 20*m + 15*s, 3, ""},
+			RestartSession, 20 * m, 20*m + 15*s, 3, ""},
 		{"limit unknown, waited enough",
 			past{was(UsageLimit, 5*time.Hour, 2*time.Hour), was(UsageLimit, 3*time.Hour, 3*time.Hour)},
 			end(UsageLimit, ""), RestartPark, 0, 0, 3, "usage limit for 5h0m"},
@@ -137,16 +139,16 @@ func TestDecide(t *testing.T) {
 		{"limit is not a crash",
 			past{was(UsageLimit, 50*s, s), was(UsageLimit, 40*s, s), was(UsageLimit, 30*s, s), was(UsageLimit, 20*s, s)},
 			end(RestartCrash, ""), RestartSession, 0, s, 1, ""},
-		{"limits are staggered", staggered(5, at(3*time.Hour)), limit(at(3 * time.Hour)), RestartWait,
+		{"limits are staggered", staggered(5, at(3*time.Hour)), limit(at(3 * time.Hour)), RestartSession,
 			3*time.Hour + 25*s, 3*time.Hour + 25*s, 1, ""},
 		{"a gap among the starts is used", append(others(1, UsageLimit, m), others(1, UsageLimit, m+10*s)...),
-			limit(at(m)), RestartWait, m + 5*s, m + 5*s, 1, ""},
+			limit(at(m)), RestartSession, m + 5*s, m + 5*s, 1, ""},
 		{"crashes are staggered less", others(1, RestartCrash, 0), end(RestartCrash, ""), RestartSession,
 			500 * time.Millisecond, 500 * time.Millisecond, 1, ""},
 		{"too many starts are slowed down",
 			past{was(InvalidResume, 50*s, 0), was(RestartOverload, 40*s, 0), was(RestartOverload, 30*s, 0),
 				was(UsageLimit, 20*s, 0), was(RestartOverload, 10*s, 0)},
-			limit(at(-1)), RestartWait, 10 * s, 20 * s, 1, ""},
+			limit(at(-1)), RestartSession, 10 * s, 20 * s, 1, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := DefaultRestarts()
@@ -154,11 +156,11 @@ func TestDecide(t *testing.T) {
 				change(&p)
 			}
 			tt.exit.Agent, tt.exit.At, tt.exit.Seed = "orch-1", noon, "run"
-			d := DecideRestart(p, tt.history, tt.exit, noon)
+			d := DecideRestart(p, tt.history, tt.exit)
 			testkit.Check(t, d.Action == tt.action && d.Delay >= tt.min && d.Delay <= tt.max &&
 				d.Attempt == tt.attempt && strings.Contains(d.Reason, tt.reason),
 				"%+v, want %s within %s to %s, attempt %d, %q", d, tt.action, tt.min, tt.max, tt.attempt, tt.reason)
-			testkit.Same(t, "not the same twice", d, DecideRestart(p, tt.history, tt.exit, noon))
+			testkit.Same(t, "not the same twice", d, DecideRestart(p, tt.history, tt.exit))
 		})
 	}
 }
@@ -187,7 +189,7 @@ func TestJitterIsSpread(t *testing.T) {
 	p.Base, p.Cap = time.Minute, time.Minute
 	var low, high int
 	for i := range 100 {
-		d := DecideRestart(p, nil, RestartExit{Agent: "orch-1", Class: RestartCrash, Seed: string(rune('a' + i))}, noon)
+		d := DecideRestart(p, nil, RestartExit{Agent: "orch-1", Class: RestartCrash, Seed: string(rune('a' + i)), At: noon})
 		if d.Delay < 15*time.Second {
 			low++
 		}
@@ -211,12 +213,12 @@ func TestClockWentBack(t *testing.T) {
 			h = append(h, others(3, UsageLimit, time.Hour)...)
 			now := noon.Add(-back)
 			for _, c := range []RestartClass{RestartCrash, RestartOverload, UsageLimit, InvalidResume} {
-				d := DecideRestart(p, h, RestartExit{Agent: "orch-1", Class: c, At: noon, Seed: "run"}, now)
+				d := DecideRestart(p, h, RestartExit{Agent: "orch-1", Class: c, At: now, Seed: "run"})
 				testkit.Check(t, d.Starts() && d.Delay >= 0 && d.Delay <= 11*time.Minute, "%s: %+v", c, d)
 			}
-			d := DecideRestart(p, h, RestartExit{Agent: "orch-1", Class: RestartCrash, At: now}, now)
+			d := DecideRestart(p, h, RestartExit{Agent: "orch-1", Class: RestartCrash, At: now})
 			testkit.Same(t, fmt.Sprintf("%+v: the failures are forgotten", d), 3, d.Attempt)
-			h = h.Add(p, d.Entry(RestartExit{Agent: "orch-1", Class: RestartCrash, At: now}, now), now)
+			h = h.Add(p, d.Entry(RestartExit{Agent: "orch-1", Class: RestartCrash, At: now}))
 			for _, a := range h {
 				testkit.Check(t, !a.At.After(now), "still in the future: %+v", a)
 			}
@@ -232,7 +234,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	var h RestartHistory
 	for i := range maxHistory + 1000 {
 		now := at(time.Duration(i) * time.Millisecond)
-		h = h.Add(p, RestartAttempt{Agent: "orch-1", Class: RestartCrash, At: now}, now)
+		h = h.Add(p, RestartAttempt{Agent: "orch-1", Class: RestartCrash, At: now})
 	}
 	testkit.Same(t, "attempts are kept", maxHistory, len(h))
 	testkit.Check(t, h[len(h)-1].At.Equal(at((maxHistory+999)*time.Millisecond)), "the newest is lost")
@@ -293,10 +295,10 @@ func (w *world) step(lifetime func(agent int) time.Duration, ends func(agent int
 	}
 	e := ends(i)
 	e.Agent, e.At, e.Seed = name(i), w.now, fmt.Sprint("run", name(i), a.starts)
-	d := DecideRestart(w.p, w.h, e, w.now)
+	d := DecideRestart(w.p, w.h, e)
 	w.check(e, d)
-	entry := d.Entry(e, w.now)
-	w.h = w.h.Add(w.p, entry, w.now)
+	entry := d.Entry(e)
+	w.h = w.h.Add(w.p, entry)
 	a.alive, a.next = false, entry.StartAt
 	if d.Starts() {
 		w.starts = append(w.starts, launch{e.Agent, e.Class, entry.StartAt})
@@ -441,9 +443,9 @@ func FuzzRandomRuns(f *testing.F) {
 
 // FuzzDecide passes histories and clocks to Decide that no world produces.
 func FuzzDecide(f *testing.F) {
-	f.Add(int64(0), int64(0), int64(0), []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
-	f.Add(int64(-1<<62), int64(1<<62), int64(1), []byte{200, 1, 2, 255, 4, 5, 6, 7, 8, 9, 0, 0})
-	f.Fuzz(func(t *testing.T, clock, reset, ended int64, raw []byte) {
+	f.Add(int64(0), int64(0), []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
+	f.Add(int64(-1<<62), int64(1<<62), []byte{200, 1, 2, 255, 4, 5, 6, 7, 8, 9, 0, 0})
+	f.Fuzz(func(t *testing.T, clock, reset int64, raw []byte) {
 		p := DefaultRestarts()
 		classes := append([]RestartClass{"new"}, allClasses...)
 		now := noon.Add(time.Duration(clock))
@@ -458,11 +460,11 @@ func FuzzDecide(f *testing.F) {
 		}
 		kept := slices.Clone(h)
 		for _, c := range classes {
-			e := RestartExit{Agent: name(0), Class: c, At: noon.Add(time.Duration(ended)), Seed: "run"}
+			e := RestartExit{Agent: name(0), Class: c, At: now, Seed: "run"}
 			if reset != 0 {
 				e.ResetsAt = noon.Add(time.Duration(reset))
 			}
-			d := DecideRestart(p, h, e, now)
+			d := DecideRestart(p, h, e)
 			// The place in the queue: after all starts in the history.
 			limit := max(p.Cap, p.Window) + time.Duration(len(h)+1)*2*p.Stagger
 			if c == UsageLimit {
@@ -471,7 +473,7 @@ func FuzzDecide(f *testing.F) {
 			testkit.Need(t, d.Delay >= 0 && (!d.Starts() || len(h) >= 5 || d.Delay <= limit),
 				"%s: %+v, the limit is %s", c, d, limit)
 			testkit.Need(t, slices.Equal(kept, h), "the history was changed")
-			h2 := slices.Clone(h).Add(p, d.Entry(e, now), now)
+			h2 := slices.Clone(h).Add(p, d.Entry(e))
 			testkit.Need(t, len(h2) <= len(h)+1, "the history grew by more than one")
 		}
 	})

@@ -1,9 +1,7 @@
 package runloop
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -159,12 +157,7 @@ func (l *Loop) suggest(p bridge.PermissionParams) []string {
 			list = append(list, text)
 		}
 	}
-	var in struct {
-		File     string `json:"file_path"`
-		Notebook string `json:"notebook_path"`
-	}
-	_ = json.Unmarshal(p.Input, &in) // another input names no file
-	file, dir := filepath.Clean(cmp.Or(in.File, in.Notebook)), l.bare(l.Snapshot(), p.ID).CWD
+	file, dir := filepath.Clean(bridge.FileOf(p.Input)), l.bare(l.Snapshot(), p.ID).CWD
 	edits, ok := policy.EditsBelow(dir)
 	if ok && p.ReasonType == "" && bridge.IsEditor(p.Tool) &&
 		strings.HasPrefix(file, dir+"/") {

@@ -46,7 +46,7 @@ func (l *Loop) decidedCall(p bridge.JudgeParams) input.CallDecided {
 	}
 	if bridge.StartsSubagent(p.Tool) && d.Behavior != bridge.Deny {
 		if why := l.refuseSubagent(p); why != "" {
-			d = policy.Decision{Behavior: bridge.Deny, By: contract.ByLimit, Reason: why}
+			d = decision(bridge.Deny, contract.ByLimit, why)
 		}
 	}
 	f.Behavior, f.By, f.Rule, f.Reason = cmp.Or(d.Behavior, bridge.Pass), d.By, d.Rule, d.Reason
@@ -76,7 +76,12 @@ func (l *Loop) held(c toolCall, d policy.Decision) policy.Decision {
 	if allowed {
 		return d
 	}
-	return policy.Decision{Behavior: bridge.Deny, By: by, Reason: why}
+	return decision(bridge.Deny, by, why)
+}
+
+// decision is one that no rule made.
+func decision(behavior, by, reason string) policy.Decision {
+	return policy.Decision{Behavior: behavior, By: by, Reason: reason}
 }
 
 // refuseSubagent says why no subagent may start now; empty: it may, and is counted.
@@ -99,9 +104,7 @@ func (l *Loop) refuseSubagent(p bridge.JudgeParams) string {
 // barrier denies calls that no rule may allow: calls of a run or an agent that is being ended, and calls that
 // could not be recorded. The zero value lets a call pass.
 func (l *Loop) barrier(ref bridge.AgentRef) policy.Decision {
-	deny := func(by, reason string) policy.Decision {
-		return policy.Decision{Behavior: bridge.Deny, By: by, Reason: reason}
-	}
+	deny := func(by, reason string) policy.Decision { return decision(bridge.Deny, by, reason) }
 	if trouble := l.outbox.trouble.Load(); trouble != nil {
 		return deny(contract.ByJournal, "what is decided cannot be recorded now ("+*trouble+")")
 	}
@@ -172,20 +175,24 @@ func (l *Loop) bare(s *supervisor.State, agent string) policy.Policy {
 func (l *Loop) taken(c toolCall) policy.Decision {
 	s := l.Snapshot()
 	if c.agent == contract.Arbiter && !arbiterMay(c.tool) {
-		return policy.Decision{Behavior: bridge.Deny, By: contract.ByRole,
-			Reason: "the Arbiter reads and rules; it changes nothing"}
+		return decision(bridge.Deny, contract.ByRole, "the Arbiter reads and rules; it changes nothing")
 	}
 	if rule, why := l.beyondMode(s, c); why != "" && c.tool != bridge.NetworkTool && c.tool != bridge.ElicitTool {
 		return policy.Decision{Behavior: bridge.Deny, By: contract.ByAgent, Rule: rule, Reason: why}
 	}
 	if slices.Contains(s.Permission.Denied, c.key()) {
-		return policy.Decision{Behavior: bridge.Deny, By: contract.Human, Reason: "the human denied it for this run"}
+		return decision(bridge.Deny, contract.Human, "the human denied it for this run")
 	}
 	d := l.ruled(s, c)
 	mode := runconfig.Mode(s.Options.Permissions)
 	if d.Behavior == "" && mode != runconfig.ModeAllowAll && makesWorktree(c) {
-		d = policy.Decision{Behavior: bridge.Ask, By: policy.ByMode, Reason: "it creates a branch and a directory"}
+		d = decision(bridge.Ask, policy.ByMode, "it creates a branch and a directory")
 	}
+	return unasked(d, mode)
+}
+
+// unasked denies in mode rules what would be asked.
+func unasked(d policy.Decision, mode runconfig.Mode) policy.Decision {
 	if d.Behavior == bridge.Ask && mode == runconfig.ModeRules {
 		d.Behavior, d.Reason = bridge.Deny, d.Reason+", and nothing is asked in this mode"
 	}
@@ -203,30 +210,22 @@ func (l *Loop) answer(c toolCall) policy.Decision {
 	case d.Behavior == bridge.Deny:
 		return d
 	case slices.Contains(s.Permission.Actions, c.key()):
-		return policy.Decision{Behavior: bridge.Allow, By: contract.Human, Reason: "the human allowed it for this run"}
+		return decision(bridge.Allow, contract.Human, "the human allowed it for this run")
 	case l.kept[c.key()]:
-		return policy.Decision{Behavior: bridge.Allow, By: contract.Human, Reason: "the human always allows it here"}
+		return decision(bridge.Allow, contract.Human, "the human always allows it here")
 	case d.Behavior == bridge.Ask:
 		return d
-	}
-	if c.check && mode == runconfig.ModeAllowAll {
-		return policy.Decision{Behavior: bridge.Allow, By: policy.ByMode, Reason: "everything is allowed"}
+	case c.check && mode == runconfig.ModeAllowAll:
+		return decision(bridge.Allow, policy.ByMode, "everything is allowed")
 	}
 	if c.check {
 		if rule, ok := plainly(l.allowed(s), commandOf(c.input)); ok {
-			return policy.Decision{
-				Behavior: bridge.Allow,
-				By:       policy.ByRule,
-				Rule:     rule,
-				Reason:   "the rule " + rule + " allows it",
-			}
+			d = decision(bridge.Allow, policy.ByRule, "the rule "+rule+" allows it")
+			d.Rule = rule
+			return d
 		}
 	}
-	d = policy.Decision{Behavior: bridge.Ask, By: policy.ByMode, Reason: "no rule allows this use of " + c.tool}
-	if mode == runconfig.ModeRules {
-		d.Behavior, d.Reason = bridge.Deny, d.Reason+", and nothing is asked in this mode"
-	}
-	return d
+	return unasked(decision(bridge.Ask, policy.ByMode, "no rule allows this use of "+c.tool), mode)
 }
 
 // plainLine is a line of words that every shell reads in the same way.

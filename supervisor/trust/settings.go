@@ -38,15 +38,19 @@ var settingKinds = map[string]string{
 	"defaultShell": KindSetting, "fastMode": KindSetting, "$schema": KindSetting,
 }
 
-// settings parses a settings file. The whole file counts, too, so that a parser that reads it differently than
-// ours leaves no gap.
-func (l *look) settings(path string, raw []byte) {
+// keys parses a file. The whole file counts, too, so that a parser that reads it differently than ours leaves no gap.
+func (l *look) keys(path string, raw []byte) map[string]json.RawMessage {
 	l.add(KindSettings, path, "", fmt.Sprintf("%d bytes", len(raw)), string(raw))
 	keys, why := object(raw)
 	if why != "" {
 		l.unreadable(path, why, "")
-		return
 	}
+	return keys
+}
+
+// settings lists what a settings file has.
+func (l *look) settings(path string, raw []byte) {
+	keys := l.keys(path, raw)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		value := keys[key]
 		kind, known := settingKinds[key]
@@ -116,10 +120,8 @@ func (l *look) mcpFile(path string) {
 	if !ok {
 		return
 	}
-	l.add(KindSettings, path, "", fmt.Sprintf("%d bytes", len(raw)), string(raw))
-	keys, why := object(raw)
-	if why != "" {
-		l.unreadable(path, why, "")
+	keys := l.keys(path, raw)
+	if keys == nil {
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
