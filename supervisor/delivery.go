@@ -267,7 +267,7 @@ func (s *State) whyKept(m Mail) string {
 		return "the Arbiter waits for this answer: edit it"
 	case m.To != contract.Arbiter && a.Status != AgentBusy:
 		return a.Name + " was brought to work by it: edit it, or kill " + a.ID
-	case m.To == contract.Arbiter && a.Status != AgentBusy && !s.continuesWithout(m):
+	case m.To == contract.Arbiter && (a.Status != AgentBusy || s.Renewal.Stage == RenewalAsked) && !s.continuesWithout(m):
 		return "the Arbiter has no other message to continue with: edit this one"
 	}
 	return ""
@@ -276,7 +276,9 @@ func (s *State) whyKept(m Mail) string {
 // continuesWithout reports whether the run continues, or waits for the human, without a message to the Arbiter.
 func (s *State) continuesWithout(m Mail) bool {
 	return s.Task.Text == "" || s.Question.Open != nil || s.AnyWorks() || s.Handoff.IsDue() ||
-		slices.ContainsFunc(s.Conversation.Mail, func(x Mail) bool { return x.ID != m.ID && x.To == m.To })
+		slices.ContainsFunc(s.Conversation.Mail, func(x Mail) bool {
+			return x.ID != m.ID && x.To == m.To && x.Kind != KindRenewal
+		})
 }
 
 // post queues a message and announces it. A run that is ending accepts none, even if it began to end in the

@@ -392,6 +392,18 @@ func TestMessagesThatCannotBeWithdrawn(t *testing.T) {
 	}
 }
 
+// TestWithdrawnDuringARenewal: the Arbiter has given no valid verdict, and writes its document. Nothing but the human's
+// message makes its successor go on.
+func TestWithdrawnDuringARenewal(t *testing.T) {
+	p := begin(t, nil)
+	p.happen("arbiter", bridge.Compact{Trigger: "auto", Blocked: true})
+	p.say("Use port 80.")
+	waiting := p.s.Conversation.Mail[len(p.s.Conversation.Mail)-1].ID
+	p.verdict("arbiter", map[string]any{"x": 1})
+	testkit.Same(t, "renewal", RenewalAsked, p.s.Renewal.Stage)
+	p.refuses(contract.WithdrawMessage{MessageID: waiting}, "no other message to continue with")
+}
+
 // TestTheTaskIsEdited: a task that has not begun can be changed.
 func TestTheTaskIsEdited(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Task = "" })
