@@ -388,8 +388,8 @@ func jsonProblem(err error) error {
 		"bool": "true or false"}[wrong.Value]
 	_, digits, _ := strings.Cut(wrong.Value, " ") // number 1.5
 	where := ""
-	if wrong.Field != "" {
-		where = wrong.Field + ": "
+	if wrong.Field != "" { // encoding/json names an embedded struct in it, too
+		where = strings.TrimPrefix(wrong.Field, reflect.TypeFor[decider.TaskInput]().Name()+".") + ": "
 	}
 	return fmt.Errorf("%swant %s, not %s", where, cmp.Or(want, "an object"), cmp.Or(is, digits, "a "+wrong.Value))
 }
