@@ -410,7 +410,7 @@ func (f *Frontend) put(ctx context.Context, o queuedCommand) {
 	text := written(o.cmd.Body)
 	switch {
 	case o.run.Put(ctx, o.cmd):
-	case ctx.Err() != nil:
+	case f.ctx.Err() != nil: // nothing is shown any more
 		f.notSent = append(f.notSent, cmp.Or(text, o.cmd.Body.CommandType()))
 	default:
 		f.post(func() {

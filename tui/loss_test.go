@@ -375,6 +375,19 @@ func TestLeavingASilentRun(t *testing.T) {
 		testkit.OK(t, s.ExpectEnd())
 		testkit.Same(t, "not sent", "Stop the loom|and burn it", strings.Join(s.frontend.Unsent(), "|"))
 	})
+	weaving(t, 110, 30, func(s *scene) { // it answers again, and is over
+		p := s.host.present()
+		hangs := make(chan struct{})
+		p.mu.Lock()
+		p.hangs, p.over = hangs, true
+		p.mu.Unlock()
+		s.Type("Stop the loom\n")
+		s.Press("Ctrl+D")
+		close(hangs)
+		s.Settle()
+		testkit.OK(t, s.ExpectEnd())
+		testkit.Same(t, "not sent to a run that is over", []string{"Stop the loom"}, s.frontend.Unsent())
+	})
 }
 
 // TestPastIsShownOnce: earlier messages are shown once, however often resuming the run was tried.

@@ -741,9 +741,14 @@ func TestUnknownIsNotNothing(t *testing.T) {
 	w.do(func() {
 		w.status.Agents = []runstore.AgentStatus{{ID: "orch-2", Make: "other", ContextUnknown: true, CostUnknown: true}}
 	})
-	v, _ := callMCP[map[string]any](w.serve("", nil, nil), "status", map[string]any{"run": theRun[:4]})
+	u := w.serve("", nil, nil)
+	v, _ := callMCP[map[string]any](u, "status", map[string]any{"run": theRun[:4]})
 	a, _ := v["agents"].([]any)[0].(map[string]any)
-	testkit.Check(t, a["context_unknown"] == true && a["cost_unknown"] == true, "shown: %+v", a)
+	testkit.Check(t, a["context_unknown"] == true && a["cost_unknown"] == true && v["cost_unknown"] == true, "shown: %+v", v)
+	w.happens(contract.Turn{CostUSD: 1, Unknown: true})
+	w.end("") // it is killed
+	v, _ = callMCP[map[string]any](u, "status", map[string]any{"run": theRun[:4]})
+	testkit.Check(t, v["cost_usd"] == 1.0 && v["cost_unknown"] == true, "after a kill: %+v", v)
 }
 
 // TestAgentsWithHosts: an agent on another host and its requests are shown with the host.
