@@ -607,6 +607,30 @@ func accepts(decision, note string) *mcp.ElicitResult {
 	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{fieldDecision: decision, fieldNote: note}}
 }
 
+// TestFormStaysWhileAProcessHangs: a form is not withdrawn because the process of the run is slow.
+func TestFormStaysWhileAProcessHangs(t *testing.T) {
+	impatient(t)
+	w := newWorld(t)
+	w.elicits()
+	u := w.serve("2025-11-25", &mcp.ClientOptions{
+		ElicitationHandler: func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			goesOn := w.hangs(t)
+			defer goesOn()
+			for range 2 { // the second time, the first one was in vain
+				select {
+				case <-w.asked:
+				case <-ctx.Done():
+					t.Error("the form was withdrawn")
+				}
+			}
+			return &mcp.ElicitResult{Action: "decline"}, nil
+		}}, nil)
+	_, failed := callMCP[map[string]any](u, "answer",
+		map[string]any{"run": theRun, "request": "perm-1", "behavior": "allow"})
+	testkit.Same(t, "problem", "", failed)
+	testkit.Same(t, "commands", []contract.CommandBody{elicitedAnswers[`{"action":"decline"}`]}, w.given())
+}
+
 // TestFormClosesWhenAnotherAnswers: the form is withdrawn when its request is settled in another terminal.
 func TestFormClosesWhenAnotherAnswers(t *testing.T) {
 	w := newWorld(t)
