@@ -185,6 +185,8 @@ func (f *Frontend) Run(ctx context.Context) error {
 		}
 	}
 	f.workers.Wait()
+	f.work(f.deliver) // what came after the last look, while the loop still ran
+	f.workers.Wait()
 	if f.detached.Load() && f.run != nil {
 		f.run.Leave()
 	}

@@ -388,6 +388,16 @@ func TestLeavingASilentRun(t *testing.T) {
 		testkit.OK(t, s.ExpectEnd())
 		testkit.Same(t, "not sent to a run that is over", []string{"Stop the loom"}, s.frontend.Unsent())
 	})
+	weaving(t, 110, 30, func(s *scene) { // a key comes when the frontend ends already
+		s.do(func() {
+			s.frontend.Leave()
+			time.Sleep(frame)
+			s.frontend.root.session.send(contract.Interrupt{ID: "orch-1"})
+		})
+		s.Settle()
+		testkit.OK(t, s.ExpectEnd())
+		testkit.Same[contract.CommandBody](t, "the run took", contract.Interrupt{ID: "orch-1"}, s.host.present().took())
+	})
 }
 
 // TestPastIsShownOnce: earlier messages are shown once, however often resuming the run was tried.
