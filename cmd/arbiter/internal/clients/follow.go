@@ -67,7 +67,7 @@ func (l *link) end() {
 // statusTimeout is how long a run may take to report its status: its process may be stopped. Tests shorten it.
 var statusTimeout = 5 * time.Second
 
-// statusOf asks a run for its status: [context.DeadlineExceeded] if it does not answer, and not if its process has gone.
+// statusOf asks a run for its status: [context.DeadlineExceeded] if it does not answer, and not if its process is gone.
 func statusOf(ctx context.Context, client *control.Client) (runstore.LiveStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()

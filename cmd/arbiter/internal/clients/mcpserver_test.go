@@ -768,7 +768,8 @@ func TestUnknownIsNotNothing(t *testing.T) {
 	u := w.serve("", nil, nil)
 	v, _ := callMCP[map[string]any](u, "status", map[string]any{"run": theRun[:4]})
 	a, _ := v["agents"].([]any)[0].(map[string]any)
-	testkit.Check(t, a["context_unknown"] == true && a["cost_unknown"] == true && v["cost_unknown"] == true, "shown: %+v", v)
+	testkit.Check(t, a["context_unknown"] == true && a["cost_unknown"] == true && v["cost_unknown"] == true,
+		"shown: %+v", v)
 	w.happens(contract.Turn{CostUSD: 1, Unknown: true})
 	w.end("") // it is killed
 	v, _ = callMCP[map[string]any](u, "status", map[string]any{"run": theRun[:4]})
