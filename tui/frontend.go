@@ -185,6 +185,8 @@ func (f *Frontend) Run(ctx context.Context) error {
 		}
 	}
 	f.workers.Wait()
+	f.work(f.deliver) // what came after the last look, while the loop still ran
+	f.workers.Wait()
 	if f.detached.Load() && f.run != nil {
 		f.run.Leave()
 	}
@@ -410,7 +412,7 @@ func (f *Frontend) put(ctx context.Context, o queuedCommand) {
 	text := written(o.cmd.Body)
 	switch {
 	case o.run.Put(ctx, o.cmd):
-	case ctx.Err() != nil:
+	case f.ctx.Err() != nil: // nothing is shown any more
 		f.notSent = append(f.notSent, cmp.Or(text, o.cmd.Body.CommandType()))
 	default:
 		f.post(func() {

@@ -72,11 +72,14 @@ func (d *app) Draw(s tcell.Screen) {
 	if len(status.Warnings) > 0 && bottom > 3 {
 		h = bottom // important notices are neither covered nor dimmed
 	}
+	if len(answer) > 0 {
+		h = bottom - len(answer)
+	}
 	d.picker.draw(d, s, x, y, w, h)
 	if g := d.dialogs.asking(); g != nil {
 		s.HideCursor()
 		if d.screen() == screen(d.runScreen) && d.runScreen.tiled {
-			w, h = d.runScreen.left(w), bottom // the agents stay visible, and the status line below them
+			w, h = d.runScreen.left(w), min(h, bottom) // the agents stay visible, and the status line below them
 		}
 		paint(g.ask, s, x, y, w, h)
 	}

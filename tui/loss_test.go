@@ -375,6 +375,29 @@ func TestLeavingASilentRun(t *testing.T) {
 		testkit.OK(t, s.ExpectEnd())
 		testkit.Same(t, "not sent", "Stop the loom|and burn it", strings.Join(s.frontend.Unsent(), "|"))
 	})
+	weaving(t, 110, 30, func(s *scene) { // it answers again, and is over
+		p := s.host.present()
+		hangs := make(chan struct{})
+		p.mu.Lock()
+		p.hangs, p.over = hangs, true
+		p.mu.Unlock()
+		s.Type("Stop the loom\n")
+		s.Press("Ctrl+D")
+		close(hangs)
+		s.Settle()
+		testkit.OK(t, s.ExpectEnd())
+		testkit.Same(t, "not sent to a run that is over", []string{"Stop the loom"}, s.frontend.Unsent())
+	})
+	weaving(t, 110, 30, func(s *scene) { // a key comes when the frontend ends already
+		s.do(func() {
+			s.frontend.Leave()
+			time.Sleep(frame)
+			s.frontend.root.session.send(contract.Interrupt{ID: "orch-1"})
+		})
+		s.Settle()
+		testkit.OK(t, s.ExpectEnd())
+		testkit.Same[contract.CommandBody](t, "the run took", contract.Interrupt{ID: "orch-1"}, s.host.present().took())
+	})
 }
 
 // TestPastIsShownOnce: earlier messages are shown once, however often resuming the run was tried.

@@ -224,6 +224,11 @@ func TestAnswersAreShownInFull(t *testing.T) {
 		s.Advance(2 * flashFor)
 		s.ExpectNot("it takes no commands")
 	})
+	weaving(t, 44, 14, func(s *scene) { // and covers no part of a dialog
+		s.does(func(p *fakeRun) { p.asks("orch-1", "one", "Bash", `{"command":"make"}`) })
+		s.do(func() { s.frontend.root.flash("The answer is " + strings.Repeat("word ", 20) + "end.") })
+		s.Expect("The answer is", "Allow once", "Deny, and say why")
+	})
 }
 
 // replaying opens a screen that plays back a short run.

@@ -67,10 +67,15 @@ func (l *link) end() {
 // statusTimeout is how long a run may take to report its status: its process may be stopped. Tests shorten it.
 var statusTimeout = 5 * time.Second
 
+// statusOf asks a run for its status: [context.DeadlineExceeded] if it does not answer, and not if its process is gone.
 func statusOf(ctx context.Context, client *control.Client) (runstore.LiveStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	return control.StatusOf[runstore.LiveStatus](ctx, client)
+	st, err := control.StatusOf[runstore.LiveStatus](ctx, client)
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return st, err
 }
 
 // after returns the place after a line that the present process has sent.
@@ -148,12 +153,13 @@ func eachEvent(ctx context.Context, runs Runs, run string, take func(journal.Log
 	return err
 }
 
-// costOf returns what a run that no process plays has cost: what was noted at its end, or else what its events say.
-func costOf(ctx context.Context, runs Runs, info journal.Info) (float64, error) {
+// costOf returns what a run that no process plays has cost: what was noted at its end, or else what its events say. If
+// unknown, it has cost more.
+func costOf(ctx context.Context, runs Runs, info journal.Info) (usd float64, unknown bool, err error) {
 	if info.CostUSD > 0 {
-		return info.CostUSD, nil
+		return info.CostUSD, info.CostUnknown, nil
 	}
 	var spent report.Spending
-	err := eachEvent(ctx, runs, info.Run, func(e journal.LogEntry) error { return spent.Take(e.At, e.Line) })
-	return spent.Sum(), err
+	err = eachEvent(ctx, runs, info.Run, func(e journal.LogEntry) error { return spent.Take(e.At, e.Line) })
+	return spent.Sum(), info.CostUnknown || spent.Unknown(), err
 }

@@ -415,7 +415,7 @@ func (s *MCPServer) reach(ctx context.Context, run string, n *news) (l *mcpLive,
 			}
 			v = endedView(info, result)
 			if err == nil && result == nil {
-				v.CostUSD, err = costOf(ctx, s.o.Runs, info)
+				v.CostUSD, v.CostUnknown, err = costOf(ctx, s.o.Runs, info)
 			}
 			n.fill(&v)
 			return nil, v, err
@@ -848,7 +848,8 @@ func (l *mcpLive) elicit(ctx context.Context, req *mcp.CallToolRequest, id strin
 		defer cancel()
 		for l.pause(ctx) {
 			st, err := statusOf(ctx, l.Client)
-			if err != nil || !slices.ContainsFunc(st.Inbox, func(i supervisor.InboxItem) bool { return i.ID == id }) {
+			// A process that is slow, or hangs, has not settled it.
+			if err == nil && !slices.ContainsFunc(st.Inbox, func(i supervisor.InboxItem) bool { return i.ID == id }) {
 				return
 			}
 		}

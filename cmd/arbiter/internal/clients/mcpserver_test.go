@@ -607,6 +607,30 @@ func accepts(decision, note string) *mcp.ElicitResult {
 	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{fieldDecision: decision, fieldNote: note}}
 }
 
+// TestFormStaysWhileAProcessHangs: a form is not withdrawn because the process of the run is slow.
+func TestFormStaysWhileAProcessHangs(t *testing.T) {
+	impatient(t)
+	w := newWorld(t)
+	w.elicits()
+	u := w.serve("2025-11-25", &mcp.ClientOptions{
+		ElicitationHandler: func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			goesOn := w.hangs(t)
+			defer goesOn()
+			for range 2 { // the second time, the first one was in vain
+				select {
+				case <-w.asked:
+				case <-ctx.Done():
+					t.Error("the form was withdrawn")
+				}
+			}
+			return &mcp.ElicitResult{Action: "decline"}, nil
+		}}, nil)
+	_, failed := callMCP[map[string]any](u, "answer",
+		map[string]any{"run": theRun, "request": "perm-1", "behavior": "allow"})
+	testkit.Same(t, "problem", "", failed)
+	testkit.Same(t, "commands", []contract.CommandBody{elicitedAnswers[`{"action":"decline"}`]}, w.given())
+}
+
 // TestFormClosesWhenAnotherAnswers: the form is withdrawn when its request is settled in another terminal.
 func TestFormClosesWhenAnotherAnswers(t *testing.T) {
 	w := newWorld(t)
@@ -741,9 +765,15 @@ func TestUnknownIsNotNothing(t *testing.T) {
 	w.do(func() {
 		w.status.Agents = []runstore.AgentStatus{{ID: "orch-2", Make: "other", ContextUnknown: true, CostUnknown: true}}
 	})
-	v, _ := callMCP[map[string]any](w.serve("", nil, nil), "status", map[string]any{"run": theRun[:4]})
+	u := w.serve("", nil, nil)
+	v, _ := callMCP[map[string]any](u, "status", map[string]any{"run": theRun[:4]})
 	a, _ := v["agents"].([]any)[0].(map[string]any)
-	testkit.Check(t, a["context_unknown"] == true && a["cost_unknown"] == true, "shown: %+v", a)
+	testkit.Check(t, a["context_unknown"] == true && a["cost_unknown"] == true && v["cost_unknown"] == true,
+		"shown: %+v", v)
+	w.happens(contract.Turn{CostUSD: 1, Unknown: true})
+	w.end("") // it is killed
+	v, _ = callMCP[map[string]any](u, "status", map[string]any{"run": theRun[:4]})
+	testkit.Check(t, v["cost_usd"] == 1.0 && v["cost_unknown"] == true, "after a kill: %+v", v)
 }
 
 // TestAgentsWithHosts: an agent on another host and its requests are shown with the host.

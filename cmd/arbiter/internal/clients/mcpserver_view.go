@@ -59,6 +59,8 @@ type MCPView struct {
 	More      bool       `json:"more,omitempty" jsonschema:"there is more news after the cursor: call wait again"`
 	Summary   string     `json:"summary,omitempty" jsonschema:"how the run ended"`
 	Branch    string     `json:"branch,omitempty" jsonschema:"the branch with the result, if agents worked apart"`
+
+	CostUnknown bool `json:"cost_unknown,omitempty" jsonschema:"it has cost more, and nobody knows how much"`
 }
 
 // MCPAgent is one of a run's agents.
@@ -116,7 +118,7 @@ func (s *MCPServer) waitingItem(run string, i supervisor.InboxItem, most int) MC
 // liveView returns the view of a live run, without news.
 func (s *MCPServer) liveView(st runstore.LiveStatus) MCPView {
 	v := MCPView{Run: st.Run, Status: working, Phase: phase(st), Does: st.Does, CostUSD: st.CostUSD,
-		Simulated: st.Rehearsal}
+		CostUnknown: st.CostUnknown(), Simulated: st.Rehearsal}
 	for _, a := range st.Agents[:min(len(st.Agents), maxAgents)] {
 		v.Agents = append(v.Agents, MCPAgent{ID: a.ID, Name: sanitize.Line(a.Name, 60),
 			Host: sanitize.Line(a.Host, 60), Make: sanitize.Line(a.Make, 60), Status: a.Status, Does: a.Does,
@@ -165,7 +167,8 @@ func nextOf(status string) string {
 // endedView returns the view of a run that no process plays. result is nil if the last process that played the run
 // reported none.
 func endedView(info journal.Info, result *contract.Result) MCPView {
-	v := MCPView{Run: info.Run, Status: contract.StatusInterrupted, Simulated: info.Rehearsal}
+	v := MCPView{Run: info.Run, Status: contract.StatusInterrupted, CostUnknown: info.CostUnknown,
+		Simulated: info.Rehearsal}
 	if result != nil {
 		v.Status = result.Status
 		v.Summary = clip(sanitize.Text(result.Summary), maxText)

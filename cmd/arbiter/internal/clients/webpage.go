@@ -530,6 +530,8 @@ type runPart struct {
 	CostUSD   float64   `json:"cost_usd,omitempty"`  // of a run that no process plays
 	Rehearsal bool      `json:"rehearsal,omitempty"` // costs are simulated
 	Replay    string    `json:"replay"`              // the command that prints all events
+
+	CostUnknown bool `json:"cost_unknown,omitempty"` // it has cost more than CostUSD, and nobody knows how much
 }
 
 // States of a run from the page's point of view.
@@ -668,7 +670,7 @@ func (f *webFollower) over(ctx context.Context, info journal.Info) {
 			"is lost.")
 	}
 	p.Resumable = !info.Damaged && !info.Empty
-	p.CostUSD, _ = costOf(ctx, f.runs, info) // as far as its events can be read
+	p.CostUSD, p.CostUnknown, _ = costOf(ctx, f.runs, info) // as far as its events can be read
 	f.send(p)
 }
 
@@ -722,7 +724,7 @@ func (f *webFollower) live(ctx context.Context, info journal.Info) {
 			case err == nil:
 				f.send(f.about(info, stateLive, ""))
 				f.status(st)
-			case l.ctx.Err() == nil: // what the page shows may be true no more
+			case errors.Is(err, context.DeadlineExceeded): // what the page shows may be true no more
 				f.shown = nil
 				f.send(f.about(info, stateSilent, "Its process is stopped, or hangs; arbiter halt "+f.named+" ends its agents."))
 			}

@@ -328,6 +328,7 @@ func TestHostileTexts(t *testing.T) {
 
 // TestPageWords: what the page says of permissions, places, fuses and forecasts is what other frontends say.
 func TestPageWords(t *testing.T) {
+	impatient(t)
 	h := newHouse(t)
 	h.status.Agents = append(h.status.Agents, runstore.AgentStatus{ID: "orch-1", Name: "Orchestrator I", Host: "gpu",
 		Make: "codex", Status: "busy", Does: "in your hands", Fuse: 2, FuseSpent: 1.7, ContextUnknown: true,
@@ -344,7 +345,12 @@ func TestPageWords(t *testing.T) {
 	item.Request = &contract.PermissionRequest{Request: "perm-1", Tool: "Bash", Place: place,
 		Deadline: "2031-04-05T12:00:00Z", Input: []byte(`{"command":"make \u200btest"}`)}
 	h.wait(item)
+	goesOn := h.hangs(t)
 	h.wait(supervisor.InboxItem{ID: "orch-1", Kind: "recovery", Agent: "orch-1", Text: "it failed"})
+	w.shows("#phase", "No answer")
+	w.shows("[data-agent=orch-1] .state", "in your hands") // and has not ended
+	goesOn()
+	h.emit("arbiter", noticeWeb("on"))
 	w.shows("[data-item=orch-1] h3", "Orchestrator I @gpu [codex] is parked")
 	w.shows("[data-agent=orch-1] strong", "Orchestrator I @gpu [codex]")
 	w.shows("[data-item=perm-1]", "Denied at Apr 5,")

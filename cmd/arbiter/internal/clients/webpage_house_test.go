@@ -45,7 +45,9 @@ type house struct {
 	resumed  int
 	refuse   string        // why commands are refused
 	stuck    chan struct{} // if not nil, its status waits for its end
+	asked    chan struct{} // gets a value when its status waits
 	late     time.Duration
+	clients  []*control.Client // that were dialled
 	server   *control.Server
 	listener *host.Listener
 }
@@ -176,9 +178,13 @@ func (h *house) took(ctx context.Context, n int) []string {
 // Status implements control.Service.
 func (h *house) Status() any {
 	h.mu.Lock()
-	stuck := h.stuck
+	stuck, asked := h.stuck, h.asked
 	h.mu.Unlock()
 	if stuck != nil {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
 		<-stuck
 	}
 	h.mu.Lock()
@@ -268,7 +274,13 @@ func (h *house) Find(string) (journal.Info, error) {
 
 // Dial implements Runs.
 func (h *house) Dial(ctx context.Context, _ string) (*control.Client, runstore.LiveStatus, error) {
-	return control.Dial[runstore.LiveStatus](ctx, filepath.Join(h.dir, control.SocketName), nil)
+	c, st, err := control.Dial[runstore.LiveStatus](ctx, filepath.Join(h.dir, control.SocketName), nil)
+	if err == nil {
+		h.mu.Lock()
+		h.clients = append(h.clients, c)
+		h.mu.Unlock()
+	}
+	return c, st, err
 }
 
 // Log implements Runs.
@@ -506,7 +518,7 @@ func TestStatusFollows(t *testing.T) {
 // impatient bounds the wait for a status, before anything begins.
 func impatient(t *testing.T) {
 	before := statusTimeout
-	statusTimeout = 100 * time.Millisecond
+	statusTimeout = 500 * time.Millisecond
 	t.Cleanup(func() { statusTimeout = before })
 }
 
@@ -514,7 +526,7 @@ func impatient(t *testing.T) {
 func (h *house) hangs(t *testing.T) (goesOn func()) {
 	stuck := make(chan struct{})
 	h.mu.Lock()
-	h.stuck = stuck
+	h.stuck, h.asked = stuck, make(chan struct{}, 1)
 	h.mu.Unlock()
 	goesOn = sync.OnceFunc(func() { close(stuck) })
 	t.Cleanup(goesOn)
@@ -537,6 +549,30 @@ func TestStuckProcess(t *testing.T) {
 	h.emit("arbiter", noticeWeb("two"))
 	v.until(partRun, `"state":"live"`)
 	v.until(partStatus, `"does":"Working"`)
+}
+
+// TestAGoneProcessIsNotStuck: a page does not say that a process hangs which has gone while it was asked.
+func TestAGoneProcessIsNotStuck(t *testing.T) {
+	quick(t)
+	h := newHouse(t)
+	s, url := serve(t, h)
+	v := view(t, s, url, "")
+	v.until(partStatus, `"inbox":[]`)
+	goesOn := h.hangs(t)
+	h.emit("arbiter", noticeWeb("one"))
+	<-h.asked
+	h.mu.Lock()
+	clients := h.clients
+	h.mu.Unlock()
+	for _, c := range clients {
+		c.Close()
+	}
+	goesOn()
+	h.end("")
+	for data := ""; !strings.Contains(data, stateInterrupted); {
+		data = v.until(partRun, "state")
+		testkit.Check(t, !strings.Contains(data, "or hangs"), "the page says: %s", data)
+	}
 }
 
 // TestSlowBrowser: a browser that does not read is disconnected, and delays neither the run nor another page.

@@ -1,6 +1,7 @@
 package runstore
 
 import (
+	"slices"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -48,6 +49,11 @@ func (r LiveReport) Name(id string) string {
 		}
 	}
 	return eventtext.Name(id)
+}
+
+// CostUnknown reports whether the run has cost more than is known.
+func (r LiveReport) CostUnknown() bool {
+	return slices.ContainsFunc(r.Agents, func(a AgentStatus) bool { return a.CostUnknown })
 }
 
 // AgentStatus is one agent.

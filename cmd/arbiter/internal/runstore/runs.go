@@ -610,7 +610,7 @@ type Spent struct {
 func (r *Runs) Costed(ctx context.Context, info journal.Info) journal.Info {
 	if info.CostUSD == 0 {
 		spent, _ := r.Spent(ctx, info, nil)
-		info.CostUSD, info.CostUnknown = spent.Sum(), spent.Unknown()
+		info.CostUSD, info.CostUnknown = spent.Sum(), info.CostUnknown || spent.Unknown()
 	}
 	return info
 }

@@ -277,7 +277,7 @@ func (e Env) printStatus(r runstore.LiveReport, state string, now time.Time) {
 	if text := runstore.ForkText(r.ForkedFrom); text != "" {
 		word(e.Stdout, "forked", "%s", text)
 	}
-	word(e.Stdout, "state", "%s, %s, began %s ago", r.Does, usd(r.CostUSD, costUnknown(r)),
+	word(e.Stdout, "state", "%s, %s, began %s ago", r.Does, usd(r.CostUSD, r.CostUnknown()),
 		eventtext.Span(now.Sub(r.Began)))
 	for _, a := range r.Agents {
 		context := eventtext.Percent(a.Context)
@@ -308,11 +308,6 @@ func (e Env) printStatus(r runstore.LiveReport, state string, now time.Time) {
 		word(e.Stdout, "waiting", "%s, %s, %s", i.ID, eventtext.Asks(i, r.Name(i.Agent)), eventtext.Age(i, now))
 		fmt.Fprintln(e.Stdout, indent(waitingText(r, i, state)))
 	}
-}
-
-// costUnknown reports whether a run has cost more than is known.
-func costUnknown(r runstore.LiveReport) bool {
-	return slices.ContainsFunc(r.Agents, func(a runstore.AgentStatus) bool { return a.CostUnknown })
 }
 
 func (e Env) WatchCommand() *cli.Command {
@@ -394,7 +389,7 @@ func (e Env) ps(c *cli.Context, store *runstore.Runs) error {
 				}
 			}
 			return fmt.Sprintf("%s\t%s\t%d of %d\t%d\t%s\t%s\t%s\t%s", run, r.Does, working, len(r.Agents),
-				len(supervisor.Awaited(r.Inbox)), eventtext.Costs(eventtext.Dollars(r.CostUSD), r.Rehearsal, costUnknown(r)),
+				len(supervisor.Awaited(r.Inbox)), eventtext.Costs(eventtext.Dollars(r.CostUSD), r.Rehearsal, r.CostUnknown()),
 				r.Began.Local().Format(time.DateTime), dir, sanitize.Line(r.Title, 60))
 		})
 }

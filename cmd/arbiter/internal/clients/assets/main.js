@@ -27,7 +27,7 @@ function header() {
   const [word, tone] = phase();
   put(byId("phase"), word);
   byId("phase").dataset.tone = tone;
-  put(byId("cost"), dollars(run.cost, a?.rehearsal, side.unknown()));
+  put(byId("cost"), dollars(run.cost, a?.rehearsal, a?.cost_unknown || side.unknown()));
   const alive = a?.state === "live" && run.link === "open";
   const over = a?.state === "ended" || a?.state === "interrupted";
   byId("pause").hidden = byId("stop").hidden = byId("say").hidden = over;
@@ -80,7 +80,7 @@ const parts = {
       say({ live: "The run is live again.", interrupted: "The run was interrupted.", ended: "The run has ended." }[
         about.state] ?? "The run does not answer.", about.state !== "live");
     }
-    side.live(about.state === "live", about.rehearsal);
+    side.live(about.state === "live" || about.state === "silent", about.rehearsal); // agents of one that hangs live
     talk.outcome(about, resume);
   },
   status(status) {

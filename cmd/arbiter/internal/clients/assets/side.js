@@ -24,8 +24,8 @@ export function nameOf(id) {
     (make ? ` [${make.slice(0, 80)}]` : "");
 }
 
-// unknown is whether the run has cost more than what it is said to have cost.
-export const unknown = () => [...status?.agents ?? [], ...agents.values()].some((a) => a.cost_unknown);
+// unknown is whether a live run has cost more than what it is said to have cost.
+export const unknown = () => status?.agents?.some((a) => a.cost_unknown);
 
 // tint is the color of an agent: a class of the style sheet.
 export function tint(id) {

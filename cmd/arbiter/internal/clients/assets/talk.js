@@ -2,7 +2,7 @@
 import { h, byId, say } from "./dom.js";
 import { rich, dollars, plural, clock } from "./text.js";
 import { details } from "./tool.js";
-import { nameOf, tint, unknown } from "./side.js";
+import { nameOf, tint } from "./side.js";
 
 // most is how many entries the page keeps.
 const most = 1500;
@@ -208,7 +208,7 @@ export function outcome(about, resume) {
   const interrupted = about.state === "interrupted";
   const title = interrupted ? "The run was interrupted" : `The run is over: ${ending() || about.text || "stopped"}`;
   el.dataset.tone = interrupted ? "bad" : ended === "complete" ? "good" : "off";
-  const facts = result ? [dollars(result.cost_usd, result.rehearsal, unknown()), plural(result.iterations ?? 0, "iteration"),
+  const facts = result ? [dollars(result.cost_usd, result.rehearsal, about.cost_unknown), plural(result.iterations ?? 0, "iteration"),
     result.checks ? `${result.checks.passed} checks passed, ${result.checks.failed} failed` : "",
     result.changes ? `${plural(result.changes.files, "file")} changed` : "",
     result.changes?.branch ? "on branch " + result.changes.branch : ""].filter(Boolean).join(" · ") : "";
