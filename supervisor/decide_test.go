@@ -606,3 +606,18 @@ func TestTheArbiterDoesNotWaitForWhatIsWithheld(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
 	p.contains("the correction", p.lastSent("arbiter"), "none is at work")
 }
+
+// TestNoTaskIsCompletedUnread: while a task waits for the decider, a COMPLETE that ends an earlier turn of the Arbiter
+// is not about it.
+func TestNoTaskIsCompletedUnread(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
+	p.decides(decider.Rules{})
+	p.mustCommand(contract.Reset{})
+	testkit.Same(t, "the Arbiter", AgentBusy, p.agent("arbiter").Status)
+	p.say("Build the other one.")
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+	p.goesOn("complete without a look at the task")
+	p.contains("the notice", last[contract.Notice](p).Text, "has not read your last message")
+	q := effects[input.Decide](p)
+	p.contains("the question to the decider", string(q[len(q)-1].Question.Input), "Build the other one.")
+}
