@@ -109,8 +109,9 @@ func (st *step) readFirst() bool {
 		text = fmt.Sprintf("The Arbiter ruled COMPLETE, and has not read %d messages of yours: they come first.", n)
 	}
 	st.notice(contract.Supervisor, text)
-	if _, _, due := st.dueDecision(); !due && !st.pendingFor(contract.Arbiter) {
-		st.yield()
+	waits := func(m Mail) bool { return m.Kind == KindTask && st.withholds(&m) }
+	if _, _, due := st.dueDecision(); !due && slices.ContainsFunc(st.Conversation.Mail, waits) {
+		st.Rulings.DeciderYielded = true
 	}
 	return true
 }
