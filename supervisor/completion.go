@@ -25,7 +25,7 @@ func (st *step) overtaken(c *Completing) bool {
 		text += "the human has a session in a terminal (" + taken + ")."
 	case st.Handoff.ReportIsDue():
 		text += "another document was handed over."
-	case len(st.unreadWords()) > 0 && (st.Rulings.FallbackReason == "" || st.HumanPresent):
+	case len(st.unreadWords(false)) > 0 && (st.Rulings.FallbackReason == "" || st.HumanPresent):
 		text += "the human said more to the Arbiter."
 	case st.awaitsHuman() && st.Question.Text() != c.Asked:
 		text += "the Arbiter asked the human."

@@ -191,10 +191,13 @@ func (s *ConversationState) Unsend(wire string) bool {
 	}
 	m := &s.EditMail()[i]
 	m.Sent, m.Resent = false, false
+	if m.CarriesBrief {
+		m.dropBrief() // it is sent with the next message
+	}
 	if m.Reported {
 		return true // it carries nothing any more, and is sent as it was
 	}
-	m.Carries, m.Content, m.CarriesBrief, m.BriefBytes = nil, "", false, 0
+	m.Carries, m.Content, m.BriefBytes = nil, "", 0
 	log := s.EditLog()
 	for k := range log {
 		if log[k].Carrier == m.ID {
@@ -293,7 +296,7 @@ func (s *ConversationState) Overtake(id, note string) {
 		return
 	}
 	m := mail[at]
-	m.Strength, m.Content = contract.Steer, note+m.Content
+	m.Strength, m.Content = contract.Steer, m.Content[:m.BriefBytes]+note+m.Content[m.BriefBytes:]
 	s.Mail = slices.Insert(slices.Delete(mail, at, at+1), stop, m)
 }
 
@@ -627,6 +630,11 @@ func (m *Mail) Whole() string {
 	return text
 }
 
+// dropBrief removes the brief from the content.
+func (m *Mail) dropBrief() {
+	m.Content, m.BriefBytes, m.CarriesBrief = m.Content[m.BriefBytes:], 0, false
+}
+
 // EndsExecution reports whether the message ends an execution: what follows is a point of decision.
 func (m *Mail) EndsExecution() bool { return IsDocument(m.Kind) || m.Stumble }
 
@@ -658,8 +666,8 @@ func (s *ConversationState) ForSuccessor() (unruled bool) {
 		case m.To != contract.Arbiter:
 		case m.OfSession():
 			unruled = unruled || m.Kind != KindRenewal
-		case m.BriefBytes > 0:
-			m.Content, m.BriefBytes, m.CarriesBrief = m.Content[m.BriefBytes:], 0, false
+		default:
+			m.dropBrief()
 		}
 	}
 	return unruled

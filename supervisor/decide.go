@@ -256,7 +256,7 @@ func (st *step) carryOut(p *RulingRequest, d decider.Decision) {
 			st.returnDecision(p, d, problem.Error())
 			return
 		}
-		switch unread := st.unreadWords(); {
+		switch unread := st.unreadWords(true); {
 		case len(unread) == 0:
 		case st.Rulings.FallbackReason == "":
 			st.returnDecision(p, d, "the Arbiter has not yet read, or answered, the last message of the human")

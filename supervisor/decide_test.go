@@ -606,3 +606,25 @@ func TestTheArbiterDoesNotWaitForWhatIsWithheld(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
 	p.contains("the correction", p.lastSent("arbiter"), "none is at work")
 }
+
+// TestNoTaskIsCompletedUnread: while a task waits for the decider, a COMPLETE that ends an earlier turn of the Arbiter
+// is not about it. If no decision is due, because an Orchestrator waits, the Arbiter reads the task.
+func TestNoTaskIsCompletedUnread(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
+	p.decides(decider.Rules{})
+	p.mustCommand(contract.Reset{})
+	p.say("Build the other one.") // the Arbiter is busy
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+	p.goesOn("complete without a look at the task")
+	p.contains("the notice", last[contract.Notice](p).Text, "has not read your last message")
+	q := effects[input.Decide](p)
+	p.contains("the question to the decider", string(q[len(q)-1].Question.Input), "Build the other one.")
+
+	p = begin(t, func(o *runconfig.Options) { o.Task, o.Decider = "", runconfig.DeciderRules })
+	p.mustCommand(contract.SetPlan{Steps: []contract.Step{{Text: "a", Status: contract.StepPending}}})
+	p.say("Build it.") // the Arbiter is busy
+	p.verdict(p.spawn("work"), report("question", "Which port?", true))
+	p.lacks("what waits for the decider", p.sentTo("arbiter"), "Build it.")
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "Build it.", "kind: task")
+}

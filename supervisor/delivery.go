@@ -497,7 +497,7 @@ func fromModel(b bridge.EventBody) bool {
 // prompt was too long, although its context had space.
 func Unreadable(a *Agent, t bridge.Turn, m Mail) bool {
 	ours := m.From == contract.Supervisor && m.OfSession() || m.Kind == KindTask &&
-		len(m.Content) < BeginningKept
+		len(m.Content)-m.BriefBytes < BeginningKept
 	return a.Role == RoleArbiter && t.Outcome == bridge.TurnFailed && t.Category == bridge.CatPromptTooLong &&
 		t.Usage == (bridge.Usage{}) && t.Tools == 0 && !a.ContextLow() && !ours
 }

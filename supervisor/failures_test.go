@@ -399,6 +399,10 @@ func TestWhatTheRefusedSessionHadIsGivenAgain(t *testing.T) {
 	p.contains("the record, and what nobody answered", p.lastSent("arbiter"), "history is lost", "| end⟧\n",
 		"Use port 8080.", "from: human")
 	p.call(id, "report_progress", `{"message":"half way"}`)
+	p.dies("arbiter")
+	p.comes("arbiter", bridge.SpawnResult{Resumed: false})
+	testkit.Same(t, "records after another death", 1, strings.Count(p.lastSent("arbiter"), "history is lost"))
+	p.contains("what nobody answered", p.lastSent("arbiter"), "Use port 8080.", "from: human")
 	p.proven("arbiter")
 	p.speaks("arbiter")
 	now := testkit.Only(told[contract.Delivered](p), func(d contract.Delivered) bool { return d.From == contract.Human })

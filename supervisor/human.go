@@ -85,31 +85,34 @@ func (st *step) endUncontinued() {
 }
 
 // unreadWords are messages of the human that were accepted, and that the Arbiter has not read or not answered
-// yet. They do not include the task itself where another decider handles it.
-func (s *State) unreadWords() []string {
+// yet. For a decision of another decider, they do not include the task that it handles.
+func (s *State) unreadWords(ofDecider bool) []string {
 	var texts []string
 	for _, m := range slices.Concat(s.Conversation.Mail, s.Conversation.InTurn) {
 		if m.From == contract.Human && m.To == contract.Arbiter &&
-			!(m.Kind == KindTask && s.withholds(&m)) {
+			!(ofDecider && m.Kind == KindTask && s.withholds(&m)) {
 			texts = append(texts, m.Text)
 		}
 	}
 	return texts
 }
 
-// readFirst makes sure that the Arbiter reads the human's messages before its COMPLETE counts, and reports
-// whether there are any: it rules again when it has read them.
+// readFirst makes sure that the human's messages are read before a COMPLETE of the Arbiter counts, and reports
+// whether there are any. A task that waits for another decider is read there, or else by the Arbiter.
 func (st *step) readFirst() bool {
-	n := len(st.unreadWords())
+	n := len(st.unreadWords(false))
 	if n == 0 {
 		return false
 	}
-	text := "The Arbiter ruled COMPLETE, and has not read your last message: it reads it first, and rules again."
+	text := "The Arbiter ruled COMPLETE, and has not read your last message: that comes first."
 	if n > 1 {
-		text = fmt.Sprintf("The Arbiter ruled COMPLETE, and has not read %d messages of yours: it reads them first, "+
-			"and rules again.", n)
+		text = fmt.Sprintf("The Arbiter ruled COMPLETE, and has not read %d messages of yours: they come first.", n)
 	}
 	st.notice(contract.Supervisor, text)
+	waits := func(m Mail) bool { return m.Kind == KindTask && st.withholds(&m) }
+	if _, _, due := st.dueDecision(); !due && slices.ContainsFunc(st.Conversation.Mail, waits) {
+		st.Rulings.DeciderYielded = true
+	}
 	return true
 }
 

@@ -380,7 +380,8 @@ var failures = map[bridge.Category]failureTraits{
 	bridge.CatSandbox: {all: true, outside: true, host: true},
 	bridge.CatHost:    {outside: true, host: true},
 	bridge.CatWorkspace: {outside: true, host: true, spec: decider.AgentError,
-		mend: []string{"put right what the error names, or let all agents share one directory: --isolation shared"}},
+		mend: []string{"put right what the error names, or begin another run in which all agents share one directory: " +
+			"--isolation shared"}},
 	bridge.CatProtocol: {host: true},
 	bridge.CatStart: {outside: true, program: true, spec: decider.AgentError,
 		mend: []string{"run `claude -p hi` by hand and see what it says", "name another with --claude PATH"}},

@@ -310,6 +310,11 @@ func (st *step) recall(a *Agent, why string) {
 		m.Wire = st.newID()
 		st.Conversation.Ahead(m)
 	}
+	for i, m := range st.Conversation.EditMail() {
+		if m.To == a.ID { // it may have an older record
+			st.Conversation.Mail[i].dropBrief()
+		}
+	}
 	if st.pendingFor(a.ID) {
 		b.WriteString("The message after this one waits for your answer.")
 		a.HandoffBrief = st.preface(KindRetry, b.String())

@@ -224,8 +224,11 @@ func TestALostHistoryIsSentAgain(t *testing.T) {
 		p.comes(id, bridge.SpawnResult{Resumed: false})
 		p.contains("after another death", p.lastSent(id), "history is lost", "| end⟧\n", "kind: answer")
 		p.proven(id)
+		p.dies(id)
+		p.comes(id, bridge.SpawnResult{Resumed: false})
+		testkit.Same(t, "records after the third", 1, strings.Count(p.lastSent(id), "history is lost"))
 		p.verdict(id, report("done", "all of it", true))
-		testkit.Same(t, "messages more", 2, len(p.sends(id)[n:]))
+		testkit.Same(t, "messages more", 3, len(p.sends(id)[n:]))
 	})
 	t.Run("arbiter", func(t *testing.T) {
 		p, _, _ := openTurn(t, RoleOrchestrator)
