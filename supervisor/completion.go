@@ -126,7 +126,7 @@ func (st *step) concludeRuling() {
 func (st *step) concluded(v verdict.Arbiter) {
 	open := st.openTexts()
 	if len(open) > 0 {
-		v.Summary = strings.TrimSuffix(v.Summary, ".") + ". Open at the end: " + strings.Join(open, ". ") + "."
+		v.Summary = strings.TrimPrefix(words.Sentence(v.Summary)+" Open at the end: ", " ") + strings.Join(open, ". ") + "."
 	}
 	if st.awaitsHuman() {
 		st.notice(contract.Supervisor, "The Arbiter completes the task although you have not answered: "+

@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // stopped is why the requests of a run that ends are denied.
@@ -61,7 +62,7 @@ func (st *step) finish() {
 		}
 	}
 	if len(unknown) > 0 { // no face shows the sum as if it were all
-		summary = strings.TrimPrefix(strings.TrimSuffix(summary, ".")+". ", ". ") + "The cost is not complete: what " +
+		summary = strings.TrimPrefix(words.Sentence(summary)+" ", " ") + "The cost is not complete: what " +
 			strings.Join(unknown, ", ") + " cost is not known."
 	}
 	st.emit(contract.Supervisor, contract.Result{

@@ -422,7 +422,7 @@ func focusText(s *supervisor.State, a *supervisor.Agent, items []eventtext.Activ
 	fmt.Fprintf(&b, ": %s, process %d, session %s, %s.\n", does, a.Generation, sanitize.Line(a.SessionID, 60),
 		eventtext.Costs(eventtext.Dollars(a.Spent()), s.Options.Rehearsal, a.CostUnknown))
 	if brief := strings.TrimSpace(a.Brief); brief != "" {
-		b.WriteString("Its brief: " + eventtext.Sentence(sanitize.Line(words.FirstLine(brief), 300)) + "\n")
+		b.WriteString("Its brief: " + words.Sentence(sanitize.Line(words.FirstLine(brief), 300)) + "\n")
 	}
 	if len(items) == 0 {
 		b.WriteString("It has said and done nothing yet.\n")
@@ -436,7 +436,7 @@ func focusText(s *supervisor.State, a *supervisor.Agent, items []eventtext.Activ
 // itemText renders an agent's text or call on one line.
 func itemText(i eventtext.ActivityItem) string {
 	if !i.Call() {
-		return "says: " + eventtext.Sentence(sanitize.Line(i.Text, 300))
+		return "says: " + words.Sentence(sanitize.Line(i.Text, 300))
 	}
 	text := sanitize.Line(i.Tool+" "+i.Summary, 200)
 	if i.Added+i.Removed > 0 {
@@ -450,7 +450,7 @@ func itemText(i eventtext.ActivityItem) string {
 	default:
 		text += ", " + eventtext.Span(i.Until.Sub(i.At))
 	}
-	return eventtext.Sentence(text)
+	return words.Sentence(text)
 }
 
 // plainImage keeps an image file for the next message.

@@ -191,6 +191,14 @@ func FirstLine(s string) string {
 	return line
 }
 
+// Sentence adds a full stop to a sentence, if it has no final mark.
+func Sentence(text string) string {
+	if text == "" || strings.ContainsAny(text[len(text)-1:], ".!?:") {
+		return text
+	}
+	return text + "."
+}
+
 // Quote turns any texts into words for a shell, one each.
 func Quote(texts ...string) string {
 	quoted := make([]string, len(texts))

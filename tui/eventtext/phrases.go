@@ -172,7 +172,7 @@ func Warnings(d contract.Decision) []string {
 	var list []string
 	for _, w := range d.Warnings {
 		if text := One(w, MaxWords); text != "" {
-			list = append(list, Sentence(capital(text)))
+			list = append(list, words.Sentence(capital(text)))
 		}
 	}
 	return list

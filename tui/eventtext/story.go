@@ -101,7 +101,7 @@ func (s *Story) words(at time.Time, e contract.Event) string {
 
 // own returns the text of the event alone; empty if the event is internal.
 func (s *Story) own(at time.Time, e contract.Event) string {
-	line := Sentence(capital(Line(e, s.name)))
+	line := words.Sentence(capital(Line(e, s.name)))
 	switch b := e.Body.(type) {
 	case contract.State, contract.Delivered, contract.ToolCall, contract.ToolResult, contract.SubagentStart,
 		contract.SubagentStop, contract.Workspace, contract.Accepted, contract.Cost, contract.Context:
@@ -121,7 +121,7 @@ func (s *Story) own(at time.Time, e contract.Event) string {
 		e.Body = b
 	case contract.Decision:
 		if b.Source == "" || b.Source == "session" {
-			return After("The Arbiter decides: ", Decision(s.name, b)) + After(" Why: ", Sentence(One(b.Reason, 0)))
+			return After("The Arbiter decides: ", Decision(s.name, b)) + After(" Why: ", words.Sentence(One(b.Reason, 0)))
 		}
 	case contract.Permission:
 		if b.By == "rule" || b.By == "mode" {

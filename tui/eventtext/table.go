@@ -34,7 +34,7 @@ func Text(e history.Entry, name func(id string) string) (string, bool) {
 	}
 	w := word(e, name)
 	if w.text == nil {
-		return Sentence(w.line), true
+		return words.Sentence(w.line), true
 	}
 	return w.text(), true
 }
@@ -137,7 +137,7 @@ func word(e history.Entry, name func(string) string) wording {
 		return permissionWords(b, who)
 	case contract.Permission:
 		return wording{Answered(b) + After(": ", ToolName(b.Tool)), func() string {
-			return Sentence(Answered(b) + After(": ",
+			return words.Sentence(Answered(b) + After(": ",
 				ToolName(b.Tool)+" for "+map[bool]string{true: "a subagent of "}[b.Subagent != ""]+amid(who)))
 		}}
 	case contract.Question:
@@ -146,10 +146,10 @@ func word(e history.Entry, name func(string) string) wording {
 		return line("accepted: " + One(b.Message, MaxWords))
 	case contract.Rejected:
 		return wording{"refused: " + One(b.Message, MaxWords),
-			func() string { return Sentence("Refused: " + One(b.Message, MaxWords)) }}
+			func() string { return words.Sentence("Refused: " + One(b.Message, MaxWords)) }}
 	case contract.Takeover:
 		text := takeover(b, who)
-		return wording{text, func() string { return Sentence(text) + After("\n\n", strings.Trim(b.Digest, "\n")) }}
+		return wording{text, func() string { return words.Sentence(text) + After("\n\n", strings.Trim(b.Digest, "\n")) }}
 	case contract.Withdrawn:
 		return line("a word was taken back before it was sent")
 	case contract.Halted:
@@ -282,7 +282,7 @@ func sessionWords(b contract.Session) wording {
 	return wording{text, func() string {
 		full := text + "."
 		for _, line := range append(Safety(b), RiskWarnings(b)...) {
-			full += " " + Sentence(capital(line))
+			full += " " + words.Sentence(capital(line))
 		}
 		return full
 	}}
@@ -311,7 +311,7 @@ func decisionWords(b contract.Decision, name func(string) string) wording {
 		if by := Authority(b.Source); by != "" {
 			text += " Ruled " + by + "."
 		}
-		text += warned + After(" Reason: ", Sentence(strings.TrimSpace(b.Reason)))
+		text += warned + After(" Reason: ", words.Sentence(strings.TrimSpace(b.Reason)))
 		if b.Number > 0 {
 			text += " Decision " + words.Number(b.Number) + "."
 		}

@@ -31,14 +31,6 @@ func introduce(introduction, text string) string {
 	return introduction + ": " + strings.TrimSpace(text)
 }
 
-// Sentence adds a full stop to a sentence, if it has no final mark.
-func Sentence(text string) string {
-	if text == "" || strings.ContainsAny(text[len(text)-1:], ".!?:") {
-		return text
-	}
-	return text + "."
-}
-
 // indented indents a text of several lines, as code in Markdown.
 func indented(text string) string {
 	text = strings.Trim(text, "\n")
@@ -79,13 +71,13 @@ func checkText(b contract.Check, name func(string) string) string {
 	if r.Result != "passed" && strings.TrimSpace(r.Output) != "" {
 		return introduce(text+". The end of its output", indented(r.Output))
 	}
-	return Sentence(text)
+	return words.Sentence(text)
 }
 
 func handoffText(h contract.Handoff, name func(string) string) string {
 	text := Called(name, h.From) + " hands off to " + successorName(h, name) + "."
 	if h.GeneratedBecause != "" {
-		text += " The supervisor drew the document up in its author's place: " + Sentence(One(h.GeneratedBecause, 0))
+		text += " The supervisor drew the document up in its author's place: " + words.Sentence(One(h.GeneratedBecause, 0))
 	}
 	if h.Document.Empty() {
 		return text + " The document is empty."
@@ -112,7 +104,7 @@ func planText(p contract.Plan, name func(string) string) string {
 		b.WriteString("- " + One(s.Text, 0) + " – " + progress(s) + Parenthesis(Worker(s, name)) + "\n")
 	}
 	for _, t := range p.Tasks {
-		b.WriteString("\n" + Called(name, t.Agent) + " keeps a list of its own: " + Sentence(Tally(t)) + "\n")
+		b.WriteString("\n" + Called(name, t.Agent) + " keeps a list of its own: " + words.Sentence(Tally(t)) + "\n")
 	}
 	return b.String()
 }
@@ -149,7 +141,7 @@ func resultText(b contract.Result) string {
 	if strings.Contains(summary, "\n") {
 		text += "\n\n" + summary + "\n\n"
 	} else {
-		text += After(" ", Sentence(summary)) + " "
+		text += After(" ", words.Sentence(summary)) + " "
 	}
 	if len(b.InterruptedWork) > 0 {
 		text = strings.TrimRight(text, " \n") + "\n\nLeft half-done:\n\n"

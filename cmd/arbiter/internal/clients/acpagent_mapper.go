@@ -275,7 +275,7 @@ func (m *mapper) result(b contract.Result) []frame {
 	if b.Summary != "" {
 		text += ". " + b.Summary
 	}
-	text = eventtext.Sentence(text) + " " + strings.Join(eventtext.Spent(b), ", ") + "."
+	text = words.Sentence(text) + " " + strings.Join(eventtext.Spent(b), ", ") + "."
 	frames := m.closeCalls("")
 	frames = append(frames, m.usage(contract.Arbiter)...)
 	return append(frames, m.chunk(m.root, agentChunk, "", text)...)

@@ -848,7 +848,7 @@ func (v *narrator) describe(at time.Time, e contract.Event) (text string, urgent
 		}
 	case contract.Handoff:
 		if !v.verbose {
-			return eventtext.Sentence(eventtext.Line(e, v.name)), false // its author's message has it already
+			return words.Sentence(eventtext.Line(e, v.name)), false // its author's message has it already
 		}
 	case contract.Decision:
 		if !v.verbose && (b.Source == "" || b.Source == "session" || b.Source == contract.Human) {

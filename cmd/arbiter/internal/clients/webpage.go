@@ -31,6 +31,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
@@ -882,24 +883,24 @@ func (f *webFollower) line(line []byte) json.RawMessage {
 	if err != nil {
 		return raw
 	}
-	var words string
+	var said string
 	switch b := e.Body.(type) {
 	case contract.Assistant, contract.Message, contract.Question, contract.ToolResult, contract.Plan, contract.Changes,
 		contract.Result:
 		return raw // shown in parts
 	case contract.ToolUse:
-		words = eventtext.Summary(b.Tool, b.Input)
+		said = eventtext.Summary(b.Tool, b.Input)
 	case contract.Forecast:
-		words = eventtext.Price(b)
+		said = eventtext.Price(b)
 	case contract.Permission:
-		words, _ = eventtext.Text(history.Entry{Event: e}, f.nameOf)
+		said, _ = eventtext.Text(history.Entry{Event: e}, f.nameOf)
 	case contract.Spawn:
 		f.names[e.ID] = eventtext.Whole(b.Name, b.Host, b.Make)
-		words = eventtext.Sentence(eventtext.Line(e, f.nameOf))
+		said = words.Sentence(eventtext.Line(e, f.nameOf))
 	default:
-		words = eventtext.Sentence(eventtext.Line(e, f.nameOf))
+		said = words.Sentence(eventtext.Line(e, f.nameOf))
 	}
-	text, _ := json.Marshal(words)
+	text, _ := json.Marshal(said)
 	// No event has a member of this name: of two, the page would take the last.
 	return slices.Concat([]byte(`{"sentence":`), text, []byte(","), raw[1:])
 }

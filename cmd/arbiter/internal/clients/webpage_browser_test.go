@@ -25,6 +25,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
@@ -376,7 +377,7 @@ func TestPageWords(t *testing.T) {
 	} {
 		h.emit("orch-1", body)
 		e := contract.Event{ID: "orch-1", Body: body}
-		words := eventtext.Sentence(eventtext.Line(e, func(string) string { return "Orchestrator I @gpu [codex]" }))
+		words := words.Sentence(eventtext.Line(e, func(string) string { return "Orchestrator I @gpu [codex]" }))
 		if _, ok := body.(contract.Permission); ok {
 			words = "Allowed by the human, always here: Bash for Orchestrator I @gpu [codex]."
 		}
