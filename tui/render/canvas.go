@@ -102,7 +102,7 @@ func (c Canvas) Text(x, y int, s string, r Role) int {
 		cluster, s, width = first(s)
 		if c.Look.Glyphs == ASCII && cluster[0] >= utf8.RuneSelf {
 			r, _ := utf8.DecodeRuneInString(cluster)
-			cluster = cmp.Or(plainer[r], cluster)
+			cluster = cmp.Or(plainer()[r], cluster)
 		}
 		if cluster == "\t" {
 			cluster, width = "", tabStop-(x-start)%tabStop

@@ -90,7 +90,7 @@ func OnTerminal(tty tcell.Tty, kind *terminfo.Terminfo) (*Screen, error) {
 		return nil, err
 	}
 	input.charset = s.CharacterSet
-	for r, plain := range plainer {
+	for r, plain := range plainer() {
 		s.RegisterRuneFallback(r, plain)
 	}
 	return &Screen{Screen: s, drawn: s, input: input}, nil
@@ -121,10 +121,12 @@ func asksBackground(term string, tmux bool) bool {
 }
 
 // plainer maps typographic characters to replacements in the same room, for character sets that lack them.
-var plainer = map[rune]string{
-	'–': "-", '—': "-", '…': ".", '·': "-", '“': `"`, '”': `"`, '„': `"`, '‘': "'", '’': "'", '→': ">", '•': "*",
-	'\u00a0': " ", '✓': "v", '✗': "!", '×': "x", '≈': "~",
-}
+var plainer = sync.OnceValue(func() map[rune]string {
+	return map[rune]string{
+		'–': "-", '—': "-", '…': ".", '·': "-", '“': `"`, '”': `"`, '„': `"`, '‘': "'", '’': "'", '→': ">", '•': "*",
+		'\u00a0': " ", '✓': "v", '✗': "!", '×': "x", '≈': "~",
+	}
+})
 
 // Init implements tcell.Screen. tview drops its error: see Failed.
 func (t *Screen) Init() error {
